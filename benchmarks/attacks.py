@@ -7,20 +7,17 @@ asks; so what else the machine does hits all alike. The table has medians; "time
 SLSQP ends a little outside the simplex: its weights are scaled back to it before values are compared. "short by" is
 the largest relative amount by which our value is below SLSQP's; "gap a token" the largest certificate.
 
-    python benchmarks/attacks.py --data FOLDER --output attacks_zeta.csv
+    python benchmarks/attacks.py
 """
 
-import argparse
 import json
-import os
 import time
-import warnings
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
-from results import save
+from corpora import path_of
+from results import Table, run
 from scipy.optimize import minimize
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
@@ -28,12 +25,30 @@ from sklearn.feature_extraction.text import CountVectorizer
 from skdplda.attacks import max_log_likelihood
 from skdplda.datasets import load_uci_bow
 
+DATA = {"TweetRumors": "tweets", "NIPS": "nips"}
 
-def corpora(folder):
-    """Yield name, counts and number of topics."""
-    texts = json.loads((folder / "pheme_clean.json").read_text(encoding="utf-8"))["text"]
-    yield "TweetRumors", sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts)), 5
-    yield "NIPS", sp.csr_array(load_uci_bow(folder / "docword.nips.txt.gz", folder / "vocab.nips.txt").data), 10
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a row."""
+
+    corpus: str
+    topics: int
+    batches: int = 10
+    size: int = 100  # documents of a batch
+
+
+def cells():
+    """Return what there is to measure."""
+    return [Settings("TweetRumors", 5), Settings("NIPS", 10)]
+
+
+def counts_of(corpus):
+    """Return the counts of a corpus."""
+    if corpus == "NIPS":
+        return sp.csr_array(load_uci_bow(path_of("nips"), path_of("nips-words")).data)
+    texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
+    return sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts))
 
 
 def slsqp(words, counts, topic_word, exact):
@@ -51,9 +66,10 @@ def slsqp(words, counts, topic_word, exact):
     return found / found.sum()
 
 
-def measure(X, topics, n_batches, size):
+def measure(s):
     """Return the row of one corpus."""
-    model = LatentDirichletAllocation(topics, random_state=0).fit(X[::2])
+    X, n_batches, size = counts_of(s.corpus), s.batches, s.size
+    model = LatentDirichletAllocation(s.topics, random_state=0).fit(X[::2])
     topic_word = model.components_ / model.components_.sum(axis=1, keepdims=True)
     rng = np.random.default_rng(0)
     documents = rng.permutation(np.flatnonzero(np.diff(X.indptr)))[: n_batches * size].reshape(n_batches, -1)
@@ -76,7 +92,6 @@ def measure(X, topics, n_batches, size):
             short.append(((np.array(reached) - value) / np.abs(reached)).max())
         gaps.append((gap / np.asarray(part.sum(axis=1)).ravel()).max())
     return {
-        "topics": topics,
         "documents": documents.size,
         "ours us": 1e6 * np.median(whole),
         "ours in batches us": 1e6 * np.median(ours),
@@ -89,26 +104,13 @@ def measure(X, topics, n_batches, size):
     }
 
 
-def main():
-    """Print and save the table."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--batches", type=int, default=10)
-    parser.add_argument("--size", type=int, default=100, help="documents a batch")
-    parser.add_argument("--quick", action="store_true", help="3 batches of 20 documents")
-    parser.add_argument("--output", type=Path)
-    args = parser.parse_args()
-    if args.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    n_batches, size = (3, 20) if args.quick else (args.batches, args.size)
-    warnings.simplefilter("ignore", RuntimeWarning)  # SLSQP tries weights outside the simplex
-    rows = [{"corpus": name, **measure(X, topics, n_batches, size)} for name, X, topics in corpora(Path(args.data))]
-    table = pd.DataFrame(rows)
-    print(table.T.to_string(header=False, float_format="{:.4g}".format))
-    if args.output:
-        save(table, args.output, [corpora, measure], ["tweets", "nips"])
+def report(tables, folder):
+    """Print the table."""
+    print(tables["attacks_zeta"].T.to_string(header=False))
 
 
+TABLES = [
+    Table("attacks_zeta", Settings, cells, measure, lambda s: [DATA[s.corpus]], timed=True),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, report)

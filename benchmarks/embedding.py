@@ -8,7 +8,7 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
   DPLloyd as published (Su et al. 2016: Laplace noise, five rounds, vectors as they are, spread starts), and with
   Gaussian noise, our public start and noisy centre: no shrinkage.
 * sentences: the same with embeddings of a model of sentences, as `sentences.py` makes them; the public start is words.
-  Given by --sentences; from a file of 2,000 posts only the rows of these.
+  They are in sentences.npz, in the folder of the corpora.
 * lsh: the same posts by the clustering of Google's differential-privacy library (a tree of locality-sensitive hashes,
   commit b5b0286), where a package `clustering` can be imported: rows as they are, or without the public rows' mean.
 * keywords: with half of the budget for words: NMI, the share of the ten keywords of each cluster that class-based
@@ -21,29 +21,28 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
 * constants: means over Enron, all and 2,000 messages (NMI with mailboxes, as a share of that of k-means), KOS, news and
   tweets (NMI with k-means), for what the estimator's constants were chosen from, and not on the posts above.
 
-Seeds make rows repeatable. Rows know the code that they are of, and those of this code are not measured again.
+Seeds make rows repeatable.
 
-    python benchmarks/embedding.py --data FOLDER [--part clusters sentences lsh keywords poisoning speed constants]
-        [--sentences FILE] [--seeds 3]
+    python benchmarks/embedding.py
+    python benchmarks/embedding.py --only part=clusters part=speed
 """
 
-import argparse
 import json
 import lzma
 import math
-import os
 import re
 import subprocess
 import sys
 import tempfile
-import warnings
+from dataclasses import dataclass
 from functools import cache, partial
-from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
-from results import Rows
+from corpora import path_of
+from results import Table, run
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import normalized_mutual_info_score
@@ -56,9 +55,7 @@ from skdplda.models import _cluster_rounds
 from skdplda.semantics import WordVectorEmbedder
 
 K, DELTA, EPSILONS, FEW, N_WORDS = 20, 1e-5, (0.1, 0.5, 1.0), 2000, 2000
-N_TRIALS, N_SECRETS = 100, 20
 LEAST = 1e-12  # of a word's relevance, which coherence takes for a probability
-RESULTS = Path(__file__).parent / "results" / "embedding.csv"
 CHANGES = {
     "as they are": {},
     "hard assignment": {"SOFT_SHARE": 0.0},
@@ -76,19 +73,30 @@ SIZES = {"all posts": None, "2,000 posts": FEW, "senders": None, "senders of 2,0
 METHODS = ("EmbeddingTopics", "DPLloyd, Gaussian, public start", "LSH clustering", "DPLloyd")
 MODEL = "all-MiniLM-L6-v2"
 LLOYD_ROUNDS, LLOYD_RHO = 5, 0.225  # Su et al., section 3
-FILE = "20news_bydate_raw.jsonl.xz"
 
 
-def vectors_of(data):
+@dataclass(frozen=True)
+class Settings:
+    """Of the rows of one cell; trials and secrets are of the attack."""
+
+    part: str
+    what: str
+    epsilon: float
+    n_seeds: int = 3
+    trials: int = 100
+    secrets: int = 20
+
+
+def vectors_of():
     """Return (words, vectors) of the GloVe file."""
-    with np.load(Path(data) / "glove6B_100d_top60k_f16.npz") as file:
+    with np.load(path_of("glove")) as file:
         return str(file["words"]).split("\n"), file["vectors"].astype(np.float32)
 
 
-def posts(data):
+def posts():
     """Return texts, groups and senders."""
-    bunch = load_20newsgroups("all", path=Path(data) / FILE)
-    with lzma.open(Path(data) / FILE, "rt") as file:
+    bunch = load_20newsgroups("all", path=path_of("20news"))
+    with lzma.open(path_of("20news"), "rt") as file:
         found = [re.search(r"^From: (.*)$", json.loads(line)["text"], re.MULTILINE) for line in file]
     return bunch.data, np.asarray(bunch.target), np.array([m[1] if m else f"post {i}" for i, m in enumerate(found)])
 
@@ -145,42 +153,44 @@ def nearest(rows, centres):
 
 
 @cache
-def embedded_posts(data):
+def embedded_posts():
     """Return embeddings of all posts, groups, senders, and public rows with weights."""
-    texts, groups, senders = posts(data)
-    embedder = WordVectorEmbedder(vectors_of(data))
+    texts, groups, senders = posts()
+    embedder = WordVectorEmbedder(vectors_of())
     return embedder.transform(texts), groups, senders, embedder.public_rows()
 
 
-def clusters(data, seeds, what, epsilon):
+def clusters(s):
     """Return rows of NMI as a share of that without noise; that itself, for epsilon inf."""
-    method, name = what.split("; ")
-    everything, groups, senders, start = embedded_posts(data)
+    method, name = s.what.split("; ")
+    everything, groups, senders, start = embedded_posts()
     chosen = np.random.default_rng(0).permutation(len(everything))[: SIZES[name]]
     X, y, users = everything[chosen], groups[chosen], senders[chosen] if name.startswith("senders") else None
     known = X.any(axis=1)
     exact = normalized_mutual_info_score(y[known], exact_labels(X[known]))
-    if math.isinf(epsilon):
+    if math.isinf(s.epsilon):
         return [row("NMI", [exact])]
     run = {"DPLloyd": lloyd, "DPLloyd, Gaussian, public start": gaussian_lloyd}.get(method)
     found = []
-    for seed in range(seeds):
-        labels = fitted(X, epsilon, seed, start, users).predict(X) if run is None else run(X, epsilon, seed, start)
+    for seed in range(s.n_seeds):
+        labels = fitted(X, s.epsilon, seed, start, users).predict(X) if run is None else run(X, s.epsilon, seed, start)
         found.append(normalized_mutual_info_score(y[known], labels[known]) / exact)
     return [row("share of NMI", found)]
 
 
-def lsh(data, seeds, what, epsilon):
+def lsh(s):
     """Return rows of NMI as in `clusters`."""
-    _, name, centred = what.split("; ")
-    X, groups, _, (init, weights) = embedded_posts(data)
+    _, name, centred = s.what.split("; ")
+    X, groups, _, (init, weights) = embedded_posts()
     chosen = np.random.default_rng(0).permutation(len(X))[: SIZES[name]]
     X, y = X[chosen], groups[chosen]
     known = X.any(axis=1)
     exact = normalized_mutual_info_score(y[known], exact_labels(X[known]))
     centre = weights @ unit(init) / weights.sum() if centred == "public centre" else 0
     rows = unit(unit(X) - centre)
-    found = [normalized_mutual_info_score(y[known], lsh_labels(rows, epsilon, seed)[known]) for seed in range(seeds)]
+    found = [
+        normalized_mutual_info_score(y[known], lsh_labels(rows, s.epsilon, seed)[known]) for seed in range(s.n_seeds)
+    ]
     return [row("share of NMI", np.array(found) / exact)]
 
 
@@ -204,37 +214,39 @@ def sentence_vectors(path):
         return file["posts"].astype(np.float32), file["groups"], (words, np.ones(len(words)))
 
 
-def sentences(path, seeds, what, epsilon):
+def sentences(s):
     """Return rows of NMI as in `clusters`."""
-    method, name = what.split("; ")[:2]
-    X, y, start = sentence_vectors(path)
+    method, name = s.what.split("; ")[:2]
+    X, y, start = sentence_vectors(path_of("sentences.npz"))
     chosen = np.random.default_rng(0).permutation(len(X))[: SIZES[name]]
     X, y = X[chosen], y[chosen]
     exact = normalized_mutual_info_score(y, exact_labels(X))
-    if math.isinf(epsilon):
+    if math.isinf(s.epsilon):
         return [row("NMI", [exact])]
     centred = unit(unit(X) - unit(start[0]).mean(axis=0))
     run = {
-        "DPLloyd": partial(lloyd, X, epsilon),
-        "DPLloyd, Gaussian, public start": partial(gaussian_lloyd, X, epsilon, start=start),
-        "LSH clustering": partial(lsh_labels, centred, epsilon),
-        "EmbeddingTopics": lambda seed: fitted(X, epsilon, seed, start).predict(X),
+        "DPLloyd": partial(lloyd, X, s.epsilon),
+        "DPLloyd, Gaussian, public start": partial(gaussian_lloyd, X, s.epsilon, start=start),
+        "LSH clustering": partial(lsh_labels, centred, s.epsilon),
+        "EmbeddingTopics": lambda seed: fitted(X, s.epsilon, seed, start).predict(X),
     }[method]
-    found = [normalized_mutual_info_score(y, run(seed=seed)) for seed in range(seeds)]
+    found = [normalized_mutual_info_score(y, run(seed=seed)) for seed in range(s.n_seeds)]
     return [row("share of NMI", np.array(found) / exact), row("NMI", found)]
 
 
 def fitted(X, epsilon, seed, start, users=None, counts=None, max_iter=None):
     """Return a fitted model, with a seed so that rows are repeatable."""
-    model = EmbeddingTopics(K, epsilon=epsilon, delta=DELTA, init=start[0], init_weight=start[1], random_state=seed)
+    model = EmbeddingTopics(
+        K, epsilon=epsilon, delta=DELTA, public_rows=start[0], public_weights=start[1], random_state=seed
+    )
     model.set_params(max_iter=max_iter)
     return model.fit(X, groups=users, counts=counts)
 
 
 @cache
-def counted_posts(data):
+def counted_posts():
     """Return rows of training posts, their counts, those of test posts, words, and test posts as words."""
-    texts, *_ = posts(data)
+    texts, *_ = posts()
     order = np.random.default_rng(0).permutation(len(texts))
     train, test = np.sort(order[len(texts) // 10 :]), np.sort(order[: len(texts) // 10])
     in_words, options = {"token_pattern": r"[a-zA-Z]{3,}", "binary": True}, {"stop_words": "english"}
@@ -252,25 +264,25 @@ def counted_posts(data):
     )
 
 
-def keywords(data, seeds, what, epsilon):
+def keywords(s):
     """Return rows about words."""
-    X, groups, _, start = embedded_posts(data)
-    train, counts, held_out, words, reference = counted_posts(data)
+    X, groups, _, start = embedded_posts()
+    train, counts, held_out, words, reference = counted_posts()
     found = {}
-    if what != "EmbeddingTopics":
-        prior = PublicPrior.from_vectors(vectors_of(data)).for_words(words) if "GloVe" in what else None
+    if s.what != "EmbeddingTopics":
+        prior = PublicPrior.from_vectors(vectors_of()).for_words(words) if "GloVe" in s.what else None
         found["perplexity"] = [
-            VIPSLDA(K, epsilon=epsilon, delta=DELTA, prior=prior, random_state=seed).fit(counts).perplexity(held_out)
-            for seed in range(seeds)
+            VIPSLDA(K, epsilon=s.epsilon, delta=DELTA, prior=prior, random_state=seed).fit(counts).perplexity(held_out)
+            for seed in range(s.n_seeds)
         ]
         return [row(measure, values) for measure, values in found.items()]
     exact = normalized_mutual_info_score(groups[train], exact_labels(X[train]))
-    for seed in range(seeds):
-        model = fitted(X[train], epsilon, seed, start, counts=counts)
+    for seed in range(s.n_seeds):
+        model = fitted(X[train], s.epsilon, seed, start, counts=counts)
         labels = model.predict(X[train])
         scores, own = threshold_scores(counts, labels), model._relevance()
         top, best = (np.argsort(-scored, axis=1, kind="stable")[:, :10] for scored in (own, scores))
-        npmi = partial(coherence, reference=reference, dictionary=words, measure="c_npmi", n_top=10)
+        npmi = partial(coherence, reference=reference, dictionary=words, measure="c_npmi", n_words=10)
         for measure, value in (
             ("share of NMI", normalized_mutual_info_score(groups[train], labels) / exact),
             ("agreement", np.mean([len(set(a) & set(b)) / 10 for a, b in zip(top, best, strict=True)])),
@@ -291,23 +303,23 @@ def threshold_scores(counts, labels):
     return tf * np.log1p(found.sum() / K / np.maximum(found.sum(axis=0), 1))
 
 
-def poisoning(data, seeds, what, epsilon):
+def poisoning(s):
     """Return rows of the attack; the seeds are those of its trials."""
-    texts, _, _ = posts(data)
+    texts, _, _ = posts()
     texts = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:FEW]]
-    embedder = WordVectorEmbedder(vectors_of(data))
+    embedder = WordVectorEmbedder(vectors_of())
     X, start, trial = embedder.transform(texts), embedder.public_rows(), iter(range(10**9))
     words = frequent_words(texts, 500, stop_words="english", binary=True)
     counts = CountVectorizer(vocabulary=words, binary=True).transform(texts)
 
     def summarize(vectors, counted, users):
-        if math.isinf(epsilon):
+        if math.isinf(s.epsilon):
             return threshold_keywords(vectors, counted, users, n_clusters=K, least_users=30)
-        return fitted(vectors, epsilon, next(trial), start, users, counted).components_
+        return fitted(vectors, s.epsilon, next(trial), start, users, counted).components_
 
-    result = poisoning_attack(summarize, X, counts, n_secrets=N_SECRETS, n_trials=N_TRIALS)
+    result = poisoning_attack(summarize, X, counts, n_secrets=s.secrets, n_trials=s.trials)
     found = [row(measure, [getattr(result, measure)]) for measure in ("success", "lower", "upper")]
-    return [*found, row("bound", [min(1.0, math.exp(epsilon) / N_SECRETS + DELTA)])]
+    return [*found, row("bound", [min(1.0, math.exp(s.epsilon) / s.secrets + DELTA)])]
 
 
 SPEED = """
@@ -321,7 +333,7 @@ print(time.process_time() - begun, time.time() - clock, resource.getrusage(resou
 """
 
 
-def speed(data, seeds, what, epsilon):
+def speed(s):
     """Return the cost of a million rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "X.npy"
@@ -334,7 +346,7 @@ def speed(data, seeds, what, epsilon):
             )
         X.flush()
         found = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", SPEED, str(path), what.split("; ")[1]],
+            [sys.executable, "-W", "ignore", "-c", SPEED, str(path), s.what.split("; ")[1]],
             check=True,
             capture_output=True,
         )
@@ -342,30 +354,30 @@ def speed(data, seeds, what, epsilon):
     return [row(measure, [float(value)]) for measure, value in zip(measures, found.stdout.split(), strict=True)]
 
 
-def chosen_from(data):
+def chosen_from():
     """Yield (embeddings, labels or None) of the corpora that constants were chosen on."""
-    embedder = WordVectorEmbedder(vectors_of(data))
-    with lzma.open(Path(data) / "enron_ham_raw.jsonl.xz", "rt") as file:
+    embedder = WordVectorEmbedder(vectors_of())
+    with lzma.open(path_of("enron"), "rt") as file:
         mails = [json.loads(line) for line in file]
     X = embedder.transform([f"{mail['subject'] or ''} {mail['body'] or ''}" for mail in mails])
     boxes = np.unique([mail["user"] for mail in mails], return_inverse=True)[1]
     few = np.random.default_rng(0).permutation(len(X))[:FEW]
     yield X, boxes
     yield X[few], boxes[few]
-    with lzma.open(Path(data) / "news_articles.jsonl.xz", "rt") as file:
+    with lzma.open(path_of("news"), "rt") as file:
         articles = [json.loads(line) for line in file]
     yield embedder.transform([f"{article['title'] or ''} {article['text'] or ''}" for article in articles]), None
-    kos = load_uci_bow(Path(data) / "docword.kos.txt.gz", Path(data) / "vocab.kos.txt")
+    kos = load_uci_bow(path_of("kos"), path_of("kos-words"))
     yield kos.data @ embedder.transform(list(kos.feature_names)), None
-    tweets = json.loads((Path(data) / "pheme_clean.json").read_text(encoding="utf-8"))["text"]
+    tweets = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
     yield embedder.transform(tweets), None
 
 
 @cache
-def judged(data):
+def judged():
     """Return (rows, labels, NMI of k-means with these) of each of those corpora."""
     found = []
-    for X, labels in chosen_from(data):
+    for X, labels in chosen_from():
         known = X.any(axis=1)
         exact = exact_labels(X[known])
         truth = exact if labels is None else labels[known]
@@ -373,16 +385,16 @@ def judged(data):
     return found
 
 
-def constants(data, seeds, what, epsilon):
+def constants(s):
     """Return the mean over these corpora, one constant changed."""
-    start = WordVectorEmbedder(vectors_of(data)).public_rows()
-    former = {name: getattr(_cluster_rounds, name) for name in CHANGES[what]}
-    vars(_cluster_rounds).update(CHANGES[what])
+    start = WordVectorEmbedder(vectors_of()).public_rows()
+    former = {name: getattr(_cluster_rounds, name) for name in CHANGES[s.what]}
+    vars(_cluster_rounds).update(CHANGES[s.what])
     found = []
-    for seed in range(seeds):
+    for seed in range(s.n_seeds):
         shares = []
-        for X, truth, exact in judged(data):
-            labels = fitted(X, epsilon, seed, start, max_iter=_cluster_rounds.ROUNDS).predict(X)
+        for X, truth, exact in judged():
+            labels = fitted(X, s.epsilon, seed, start, max_iter=_cluster_rounds.ROUNDS).predict(X)
             shares.append(normalized_mutual_info_score(truth, labels) / exact)
         found.append(np.mean(shares))
     vars(_cluster_rounds).update(former)
@@ -407,7 +419,11 @@ PARTS = {
     "speed": speed,
     "constants": constants,
 }
-DATA = {"speed": [], "sentences": ["20news"], "constants": ["enron", "news", "kos", "kos-words", "tweets", "glove"]}
+DATA = {
+    "speed": [],
+    "sentences": ["sentences.npz", "20news"],
+    "constants": ["enron", "news", "kos", "kos-words", "tweets", "glove"],
+}
 
 
 def cells():
@@ -415,7 +431,7 @@ def cells():
     found = []
 
     def add(part, whats, epsilons):
-        found.extend({"part": part, "what": what, "epsilon": epsilon} for what in whats for epsilon in epsilons)
+        found.extend(Settings(part, what, epsilon) for what in whats for epsilon in epsilons)
 
     for name in SIZES:
         if not name.startswith("senders"):
@@ -432,32 +448,7 @@ def cells():
     add("speed", ["1,000,000 x 128, K=100, from disk; soft", "1,000,000 x 128, K=100, from disk; hard"], [1.0])
     add("keywords", ["EmbeddingTopics", "VIPSLDA, GloVe as a prior", "VIPSLDA"], [1.0, 0.5, 2.0])
     add("constants", CHANGES, EPSILONS)
-    return {"embedding": found}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("SKDPLDA_DATA"), help="folder of the corpora")
-    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--sentences", help="file that sentences.py made; without it that part is left out")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    args = parser.parse_args()
-    if args.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    warnings.simplefilter("ignore")  # of seeds, and of clusters that noise hides
-    # The public start is the same in all fits of a program.
-    _cluster_rounds.PublicStart.of_rows = staticmethod(remembered(_cluster_rounds.PublicStart.of_rows))
-    rows = Rows(args.output, ["part", "what", "epsilon"])
-    left_out = ["LSH"] if find_spec("clustering") is None else []
-    for part in [part for part in args.part if part != "sentences" or args.sentences is not None]:
-        data = args.sentences if part == "sentences" else args.data
-        few = ["; all posts;"] if part == "sentences" and len(sentence_vectors(data)[0]) <= FEW else []
-        for cell in cells()["embedding"]:
-            if cell["part"] == part and not any(name in cell["what"] for name in left_out + few):
-                work = partial(PARTS[part], data, args.seeds, cell["what"], cell["epsilon"])
-                roots = [PARTS[part], VIPSLDA] if cell["what"].startswith("VIPSLDA") else [PARTS[part], EmbeddingTopics]
-                rows.measure(cell, work, roots, DATA.get(part, ["20news", "glove"]))
+    return found
 
 
 def remembered(function):
@@ -473,5 +464,17 @@ def remembered(function):
     return answer
 
 
+def measure(s):
+    """Return the rows of a cell; the public start is the same in all fits."""
+    with patch.object(_cluster_rounds.PublicStart, "of_rows", staticmethod(OF_ROWS)):
+        return PARTS[s.part](s)
+
+
+OF_ROWS = remembered(_cluster_rounds.PublicStart.of_rows)
+
+
+TABLES = [
+    Table("embedding", Settings, cells, measure, lambda s: DATA.get(s.part, ["20news", "glove"])),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

@@ -7,29 +7,42 @@ since the vocabulary names these documents by itself. All were chosen on the fir
 
 The corpus, the model (scikit-learn's LatentDirichletAllocation, 5 topics) and the targets' halves are those of
 benchmarks/reproduce/attacks_manzonelli.py, whose table has LiRA with 128 shadow models. Intervals are those over
-repetitions. Shadow models are kept in --directory: the same command goes on, and one of more models takes those of
-fewer.
+repetitions. Shadow models are kept in SKDPLDA_SCRATCH: the same command goes on, and more models take those of fewer.
 
-    python benchmarks/few_shadows.py --directory shadows --output benchmarks/results/attacks_few_shadows.csv
+    SKDPLDA_SCRATCH=shadows python benchmarks/few_shadows.py
 """
 
-import argparse
 import json
-import os
 import sys
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
-from results import save
+from apart import scratch
+from corpora import path_of
+from results import Table, run
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda.attacks import ExperimentResults, bayesian_ratio_attack, membership_experiment
 
-FPR = 0.001
 LEAST = 1e-12  # of a probability in a logarithm
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of the rows of one experiment; a sample of 0 takes all tweets."""
+
+    models: int = 16
+    repetitions: int = 5
+    topics: int = 5
+    fpr: float = 0.001
+    sample: int = 0
+
+
+def cells():
+    """Return what there is to measure."""
+    return [Settings()]
 
 
 def mean_topic(topic_word, X):
@@ -53,8 +66,11 @@ STATISTICS = ("zeta", mean_topic, rare_words, shared_words)
 TOGETHER = (("zeta", mean_topic), ("zeta", rare_words))  # as if they were independent
 
 
-def judge(X, n_models, repetitions, directory):
+def judge(s):
     """Return the results of all attacks."""
+    texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"][: s.sample or None]
+    X = sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts).astype(np.int32))
+    X = X[np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() > 0)]
     together = []
 
     def callback(members, documents, table, shadows):
@@ -63,14 +79,14 @@ def judge(X, n_models, repetitions, directory):
         together.append({result.name: result for result in found})
 
     results = membership_experiment(
-        LatentDirichletAllocation(5, random_state=0),
+        LatentDirichletAllocation(s.topics, random_state=0),
         X,
-        n_models=n_models,
-        repetitions=repetitions,
+        n_models=s.models,
+        repetitions=s.repetitions,
         statistics=STATISTICS,
         attacks=("online", "offline", "bayesian", "relative"),
         proportions="maximum",
-        directory=directory,
+        directory=scratch() / f"tweets_{s.topics}_{X.shape[0]}",
         random_state=0,
         callback=callback,
         verbose=sys.stderr.isatty(),
@@ -78,48 +94,28 @@ def judge(X, n_models, repetitions, directory):
     return ExperimentResults([{**run, **more} for run, more in zip(results.runs, together, strict=True)])
 
 
-def main():
-    """Print and save the table."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--models", type=int, nargs="+", default=[16])
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--directory", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="300 documents, 4 models, 2 repetitions")
-    parser.add_argument("--output", type=Path)
-    args = parser.parse_args()
-    if "SKDPLDA_DATA" not in os.environ:
-        sys.exit("Set SKDPLDA_DATA to the folder of the corpora.")
-    if args.quick:
-        args.models, args.repetitions = [4], 2
-    file = Path(os.environ["SKDPLDA_DATA"]) / "pheme_clean.json"
-    texts = json.loads(file.read_text(encoding="utf-8"))["text"][: 300 if args.quick else None]
-    X = sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts).astype(np.int32))
-    X = X[np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() > 0)]
-    rows = []
-    for n_models in args.models:
-        results = judge(X, n_models, args.repetitions, args.directory / f"tweets_5_{X.shape[0]}")
-        for name in results:
-            at = results.tpr_at(name, FPR)
-            each = [run[name].tpr_at(FPR).rate for run in results.runs]
-            rows.append(
-                {
-                    "attack": name,
-                    "models": n_models,
-                    "repetitions": args.repetitions,
-                    "TPR %": 100 * at.rate,
-                    "low %": 100 * at.low,
-                    "high %": 100 * at.high,
-                    "least %": 100 * min(each),
-                    "most %": 100 * max(each),
-                    "AUC": results[name].auc,
-                }
-            )
-    table = pd.DataFrame(rows)
-    print(table.to_string(index=False, float_format="{:.3f}".format))
-    if args.output:
-        save(table, args.output, [judge], ["tweets"])
+def measure(s):
+    """Return a row for each attack."""
+    results, rows = judge(s), []
+    for name in results:
+        at = results.tpr_at(name, s.fpr)
+        each = [run[name].tpr_at(s.fpr).rate for run in results.runs]
+        rows.append(
+            {
+                "attack": name,
+                "TPR %": 100 * at.rate,
+                "low %": 100 * at.low,
+                "high %": 100 * at.high,
+                "least %": 100 * min(each),
+                "most %": 100 * max(each),
+                "AUC": results[name].auc,
+            }
+        )
+    return rows
 
 
+TABLES = [
+    Table("attacks_few_shadows", Settings, cells, measure, lambda s: ["tweets"]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

@@ -1,9 +1,9 @@
 """The privacy-utility frontier: how good topics are at each epsilon, by every estimator and mechanism, on four corpora.
 
 One row a fit goes into `frontier.csv` as soon as it is measured. Run the same command again to go on; rows that are
-there are kept, unless they are of older code (`results.py`). The other parts are kept alike: --vocabulary (words
-private too, by `make_fdptm_pipeline`), --ablation (one option changed at a time), --attack (the likelihood ratio
-attack, online, on random halves). `frontier_page.py` makes the tables and pictures of the documentation from them.
+there are kept. The other tables are kept alike: frontier_vocabulary (words private too, by `make_fdptm_pipeline`),
+frontier_ablation (one option changed at a time), frontier_attack (the likelihood ratio attack, online, on random
+halves). `frontier_page.py` makes the tables and pictures of the documentation from them.
 
 Corpora, each with 1,000 words taken as public, those of most training documents, English stop words apart:
 
@@ -13,46 +13,45 @@ Corpora, each with 1,000 words taken as public, those of most training documents
 * NIPS: the UCI bag of words. Counts: 1,000 words are in nearly all of these long documents.
 * Enron: raw mail of six mailboxes, a stand-in for the whole. The unit is the *sender* with all mails; a tenth of the
   senders is the test set. Presence, at least ten words a mail.
-* KOS: the UCI bag of words, for --ablation only.
+* KOS: the UCI bag of words, for ablations only.
 
 Perplexity is by document completion. c_npmi is of ten words a topic, in the test texts (NIPS and KOS have no word
 order: none). Accuracy is of logistic regression from the topic proportions of training posts to 20 newsgroups; that
 classifier is not private, it judges the topics. Seconds are CPU of `fit` alone. "true epsilon" is what is proven of a
 claimed form: empty for nothing at all, inf where exact counts are released. Seeds make numbers reproducible.
 
-The fifth part, --little, is about small epsilon: the two main estimators without a prior, with GloVe vectors as a
-`PublicPrior`, and `VIPSLDA` with "exact rounds", a bound and not private: it finds topics without noise, and releases
+The fifth table, frontier_little, is about small epsilon: the two main estimators without a prior, with GloVe vectors as
+a `PublicPrior`, and `VIPSLDA` with "exact rounds", a bound and not private: it finds topics without noise, and releases
 them once for the whole budget. It has Enron's mails cut to seven random words beside.
 
-The sixth part, --floor, has corpora cut to 2,000 documents: is a model with topics ever worse than the best mixture of
-uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words. Beside is
-the perplexity of ten topics without noise, for points of the share.
+The sixth, frontier_floor, has corpora cut to 2,000 documents: is a model with topics ever worse than the best mixture
+of uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words. Beside
+is the perplexity of ten topics without noise, for points of the share.
 
-The seventh part, --short, cuts documents to 3 to 12 words, and asks what an inferred prior of topic proportions does.
+The seventh, frontier_short, cuts documents to 3 to 12 words, and asks what an inferred prior of topic proportions does.
 
-The first four parts take about an hour of CPU time on one core, the others another.
+The first four take about an hour of CPU time on one core, the others another.
 
-    python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack --little --floor --short
+    python benchmarks/frontier.py
+    python benchmarks/frontier.py frontier_little --only corpus=NIPS seed=0
     python benchmarks/frontier_page.py
 """
 
-import argparse
 import json
 import lzma
 import math
-import os
 import time
 import warnings
-from dataclasses import dataclass
-from functools import cache, cached_property, partial, reduce
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property, partial, reduce, wraps
 from inspect import signature
 from itertools import pairwise, product
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
-from results import Rows
+from corpora import path_of
+from results import Table, run
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -84,16 +83,71 @@ from skdplda.rounds._queries import WordTotals
 from skdplda.semantics import SemanticUnitVectorizer
 
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0
-DOCUMENT_TOKENS = 50  # of the document for which a guarantee for tokens is translated
-FPR = 0.001  # at which attacks are compared
 KINDS = {"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}
 BOTH = tuple(KINDS)
 NEWS, TWEETS, NIPS, ENRON, KOS = "20 Newsgroups", "TweetRumors", "NIPS", "Enron, by sender", "KOS"
 ALL_TWEETS = "TweetRumors, all words"
 SHORT_MAILS, SHORT = "Enron's mails, 7 words", 7
 VECTORS, PERMUTED, EXACT_ROUNDS = "vectors", "permuted vectors", "exact rounds"
-FEW, MIXTURES = 2000, (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # training documents, and weights of uniform frequencies
-YARDSTICK = 10  # topics of the model without noise that the shares of --floor are of
+MIXTURES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # weights of uniform frequencies
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Of a row of any table; `published_sweeps` are of the published samplers."""
+
+    corpus: str
+    topics: int
+    model: str
+    epsilon: float
+    seed: int
+    delta: float = DELTA
+    n_words: int = N_WORDS
+    published_sweeps: int = 100
+
+
+@dataclass(frozen=True)
+class Guaranteed(Fit):
+    """Of a row of the frontier; for a document of so many tokens a guarantee for tokens is translated."""
+
+    document_tokens: int = 50
+
+
+@dataclass(frozen=True)
+class Ablation(Fit):
+    """Of a row with one option changed."""
+
+    option: str = "as it is"
+
+
+@dataclass(frozen=True)
+class Little(Fit):
+    """Of a row with help."""
+
+    help: str = "none"
+
+
+@dataclass(frozen=True)
+class Floor(Little):
+    """Of a row of few documents; shares are of a model without noise of `yardstick` topics."""
+
+    few: int = 2000
+    yardstick: int = 10
+
+
+@dataclass(frozen=True)
+class Short(Little):
+    """Of a row of documents cut to so many words."""
+
+    words: int = 0
+
+
+@dataclass(frozen=True)
+class Attack(Fit):
+    """Of a row of an attack with so many shadow models, at a rate of false alarms."""
+
+    models: int = 32
+    fpr: float = 0.001
 
 
 @dataclass(eq=False)
@@ -168,28 +222,28 @@ def corpus_of_texts(name, texts, parts, least, labels=None, users=None, n_words=
     )
 
 
-def newsgroups(data):
+def newsgroups(n_words=N_WORDS):
     """Bodies of posts."""
-    posts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz")
-    return corpus_of_texts(NEWS, posts.data, split(len(posts.data)), 10, posts.target)
+    posts = load_20newsgroups("all", path=path_of("20news"))
+    return corpus_of_texts(NEWS, posts.data, split(len(posts.data)), 10, posts.target, n_words=n_words)
 
 
-def tweets(data, name=TWEETS, n_words=N_WORDS):
+def tweets(n_words, name=TWEETS):
     """Cleaned tweets."""
-    texts = json.loads((data / "pheme_clean.json").read_text(encoding="utf-8"))["text"]
+    texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
     return corpus_of_texts(name, texts, split(len(texts)), 2, n_words=n_words, token_pattern=r"\S+")
 
 
-def mails_of(data):
+def mails_of():
     """Return the mails."""
-    with lzma.open(data / "enron_ham_raw.jsonl.xz", "rt") as file:
+    with lzma.open(path_of("enron"), "rt") as file:
         return [json.loads(line) for line in file]
 
 
-def short_mails(data):
+def short_mails(n_words):
     """Mails, each its own unit, cut to random words."""
-    texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails_of(data)]
-    corpus = corpus_of_texts(SHORT_MAILS, texts, split(len(texts)), 10)
+    texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails_of()]
+    corpus = corpus_of_texts(SHORT_MAILS, texts, split(len(texts)), 10, n_words=n_words)
     rng = np.random.default_rng(SPLIT_SEED)
     corpus.train, corpus.test = (some_words(X, rng) for X in (corpus.train, corpus.test))
     return corpus
@@ -203,20 +257,20 @@ def some_words(X, rng, n_words=SHORT):
     return sp.csr_array((np.ones(rows.size, np.int64), (rows, np.concatenate(words))), shape=X.shape)
 
 
-def enron(data):
+def enron(n_words):
     """Mails, with their senders as users."""
-    mails = mails_of(data)
+    mails = mails_of()
     senders, users = np.unique([mail["frm"] for mail in mails], return_inverse=True)
     parts = [np.flatnonzero(np.isin(users, part)) for part in split(len(senders))]
     texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]
-    return corpus_of_texts(ENRON, texts, parts, 10, users=users)
+    return corpus_of_texts(ENRON, texts, parts, 10, users=users, n_words=n_words)
 
 
-def uci(data, name, binary):
+def uci(n_words, name, binary):
     """Return a bag of words without texts."""
-    bag = load_uci_bow(data / f"docword.{name.lower()}.txt.gz", data / f"vocab.{name.lower()}.txt")
+    bag = load_uci_bow(path_of(name.lower()), path_of(f"{name.lower()}-words"))
     train, test = split(bag.data.shape[0])
-    chosen = np.argsort(-np.diff(bag.data[train].tocsc().indptr), kind="stable")[:N_WORDS]
+    chosen = np.argsort(-np.diff(bag.data[train].tocsc().indptr), kind="stable")[:n_words]
     counts = bag.data.tocsc()[:, chosen].tocsr()
     X = (counts > 0).astype(np.int64) if binary else counts
     return Corpus(name, X[train], X[test], bag.feature_names[chosen], counts[train])
@@ -225,7 +279,7 @@ def uci(data, name, binary):
 CORPORA = {
     NEWS: newsgroups,
     TWEETS: tweets,
-    ALL_TWEETS: partial(tweets, name=ALL_TWEETS, n_words=None),
+    ALL_TWEETS: lambda n_words: tweets(None, ALL_TWEETS),
     NIPS: partial(uci, name=NIPS, binary=False),
     ENRON: enron,
     KOS: partial(uci, name=KOS, binary=True),
@@ -243,21 +297,22 @@ FILES = {  # of `corpora.py`
 }
 
 
-@cache
 def plain(kind, **options):
-    """Return a maker of an estimator with options beside topics, budget and seed."""
+    """Return a maker of an estimator of some settings, with options beside."""
 
-    def make(n_topics, epsilon, seed):
-        key = seed.to_bytes(32)  # as long as a secret would be, so that the status is that of a release
-        delta = {"delta": DELTA} if "delta" in signature(kind).parameters else {}  # some papers sum epsilons
-        return kind(n_topics, epsilon=epsilon, random_state=key, n_jobs=1, **delta, **options)
+    def make(s):
+        key = s.seed.to_bytes(32)  # as long as a secret would be, so that the status is that of a release
+        delta = {"delta": s.delta} if "delta" in signature(kind).parameters else {}  # some papers sum epsilons
+        sweeps = {"max_iter": s.published_sweeps} if kind in (CDPLDA, CDPLDAPlus, PriTopLDA) else {}
+        return kind(s.topics, epsilon=s.epsilon, random_state=key, n_jobs=1, **delta, **sweeps, **options)
 
     return make
 
 
-def local(n_topics, epsilon, seed):
+def local(s):
     """Return the local model, where epsilon is that of one word's bit; a document has any number of words."""
-    return LocalPrivateLDA(n_topics, randomizer=LocalRandomizer(epsilon), random_state=seed.to_bytes(32), n_jobs=1)
+    randomizer = LocalRandomizer(s.epsilon)
+    return LocalPrivateLDA(s.topics, randomizer=randomizer, random_state=s.seed.to_bytes(32), n_jobs=1)
 
 
 claimed_path = partial(plain, PublishedVIPSLDA, sampling_rate=0.1)
@@ -270,15 +325,16 @@ CONTENDERS = {
     "HDPLDA": plain(HDPLDA),
     "PCTD, 3 words, units": plain(PCTD, noise="units"),
     "LocalPrivateLDA": local,
-    "CDP-LDA": plain(CDPLDA, max_iter=100),
-    "CDP-LDA+": plain(CDPLDAPlus, max_iter=100),
-    "Zhu et al.": plain(PriTopLDA, max_iter=100),
+    "CDP-LDA": plain(CDPLDA),
+    "CDP-LDA+": plain(CDPLDAPlus),
+    "Zhu et al.": plain(PriTopLDA),
     "HDPLDA, published": plain(PublishedHDPLDA),
     "PCTD, 3 words, published": plain(PublishedPCTD),
     "VIPS, zcdp": claimed_path(accounting="zcdp"),
     "VIPS, advanced": claimed_path(accounting="advanced"),
     "VIPS, linear": claimed_path(accounting="linear"),
 }
+SEEDS = (0, 1, 2)
 MAIN = (NEWS, TWEETS, ALL_TWEETS, NIPS, ENRON)
 JUDGED = dict.fromkeys(CONTENDERS, (NEWS, TWEETS)) | {  # on which corpora
     "PrivateCGSLDA": MAIN,
@@ -290,11 +346,9 @@ JUDGED = dict.fromkeys(CONTENDERS, (NEWS, TWEETS)) | {  # on which corpora
 }
 
 
-def made_by(model):
-    """Return the maker of a model, and what this depends on."""
-    if model in KINDS:
-        return plain(KINDS[model]), [plain, KINDS[model]]
-    return CONTENDERS[model], ["frontier.CONTENDERS"]
+def made(s):
+    """Return the estimator of some settings."""
+    return CONTENDERS[s.model](s)
 
 
 def true_epsilon(model, guarantee):
@@ -306,52 +360,44 @@ def true_epsilon(model, guarantee):
     return math.inf if isinstance(model, PriTopLDA) else math.nan
 
 
-def document_epsilon(model, guarantee):
+def document_epsilon(model, guarantee, tokens):
     """Return the epsilon of the same fit for a document, nan where nothing is proven for it."""
     if guarantee.status != "proven" or guarantee.unit == "user":
         return math.nan
     if isinstance(model, HDPLDA):
-        return model.document_cost(DOCUMENT_TOKENS).epsilon
+        return model.document_cost(tokens).epsilon
     if isinstance(model, LocalPrivateLDA):
         return model.privacy_guarantee_.epsilon
     return guarantee.epsilon if guarantee.unit == "document" else math.nan
 
 
 @cache
-def load(name, data):
+def load(name, n_words=N_WORDS):
     """Return a corpus."""
-    return CORPORA[name](data)
+    return CORPORA[name](n_words)
 
 
 @cache
-def vectors_of(corpus, data):
+def vectors_of(corpus):
     """Return what public vectors say of the words of a corpus."""
-    glove = np.load(data / "glove6B_100d_top60k_f16.npz")
+    glove = np.load(path_of("glove"))
     names, vectors = str(glove["words"]).split("\n"), glove["vectors"]
     known = np.flatnonzero(np.isin(names, corpus.words))
     prior = PublicPrior.from_vectors(([names[i] for i in known], vectors[known].astype(np.float32)))
     return prior.for_words(corpus.words)
 
 
-def chosen(options, models=BOTH, all_topics=True):
-    """Return the cells of some models: each corpus with its numbers of topics, or the first, at each epsilon."""
-    models = [name for name in models if not options.only or name in options.only]
-    sizes = [(name, k) for name in options.corpora for k in TOPICS[name][: None if all_topics else 1]]
-    sizes = [(name, k) for name, k in sizes if not options.topics or k in options.topics]
-    columns = "corpus", "topics", "model", "epsilon"
-    settings = product(sizes, models, options.epsilon)
-    return [dict(zip(columns, (*size, *rest), strict=True)) for size, *rest in settings]
+def grid(corpora, epsilons, models=BOTH, sizes=None):
+    """Return (corpus, topics, model, epsilon): each corpus with its numbers of topics, or with some."""
+    found = [(name, k) for name in corpora for k in sizes or TOPICS[name]]
+    return [(*size, *rest) for size, *rest in product(found, models, epsilons)]
 
 
-def seeded(found, options):
-    """Return the cells with each seed; all of one seed first."""
-    return [cell | {"seed": seed} for seed in options.seeds for cell in found]
-
-
-def frontier(options):
+def frontier_cells():
     """Return what there is to measure: every estimator and mechanism; more topics of the main two alone."""
-    found = [cell for cell in chosen(options, CONTENDERS) if cell["corpus"] in JUDGED[cell["model"]]]
-    return seeded([c for c in found if c["topics"] == TOPICS[c["corpus"]][0] or c["model"] in BOTH], options)
+    found = [one for one in grid(MAIN, EPSILONS, CONTENDERS) if one[0] in JUDGED[one[2]]]
+    found = [one for one in found if one[1] == TOPICS[one[0]][0] or one[2] in BOTH]
+    return [Guaranteed(*one, seed) for seed in SEEDS for one in found]
 
 
 def fitted(model, corpus, X):
@@ -361,10 +407,24 @@ def fitted(model, corpus, X):
     return time.process_time() - begin
 
 
-def judge(data, make, corpus, topics, model, epsilon, seed):
+def noted(judge):
+    """Return a function that gives a row for a fit that is refused, too: it says why."""
+
+    @wraps(judge)
+    def measure(s):
+        try:
+            return judge(s)
+        except ValueError as error:
+            return {"note": str(error)[:200]}
+
+    return measure
+
+
+@noted
+def judge(s):
     """Fit, and return the values of a row."""
-    corpus, contender, model = load(corpus, data), model, make(topics, epsilon, seed)
-    seconds = fitted(model, corpus, corpus.training(contender))
+    corpus, model = load(s.corpus, s.n_words), made(s)
+    seconds = fitted(model, corpus, corpus.training(s.model))
     guarantee = getattr(model, "bit_guarantee_", model.privacy_guarantee_)
     found = {
         "unit": guarantee.unit,
@@ -372,14 +432,14 @@ def judge(data, make, corpus, topics, model, epsilon, seed):
         "trust": guarantee.trust,
         "status": guarantee.status,
         "true epsilon": true_epsilon(model, guarantee),
-        "document epsilon": document_epsilon(model, guarantee),
-        "delta": guarantee.delta,
+        "document epsilon": document_epsilon(model, guarantee, s.document_tokens),
+        "proven delta": guarantee.delta,
         "unigram": unigram_perplexity(corpus.train, corpus.test),
         "perplexity": model.perplexity(corpus.test),
         "cpu s": seconds,
     }
     if corpus.texts is not None:
-        found["c_npmi"] = coherence(model, corpus.reference, corpus.words, measure="c_npmi", n_top=10)
+        found["c_npmi"] = coherence(model, corpus.reference, corpus.words, measure="c_npmi", n_words=10)
     if corpus.labels is not None:
         classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         classifier.fit(model.transform(corpus.train), corpus.labels[0])
@@ -387,21 +447,22 @@ def judge(data, make, corpus, topics, model, epsilon, seed):
     return found
 
 
-def vocabulary(options):
+def vocabulary_cells():
     """Return what there is to measure: words and topics private, for one budget."""
-    return seeded(chosen(options), options)
+    return [Fit(*one, seed) for seed in SEEDS for one in grid((NEWS, TWEETS), (1.0, 2.0, 5.0, 10.0))]
 
 
-def judge_words(data, _, corpus, topics, model, epsilon, seed):
+@noted
+def judge_words(s):
     """Fit the recipe, and return the values of a row."""
-    corpus = load(corpus, data)
-    return judge_pipeline(corpus, private_pipeline(corpus, model, topics, epsilon, seed))
+    corpus = load(s.corpus, s.n_words)
+    return judge_pipeline(corpus, private_pipeline(corpus, s.model, s.topics, s.epsilon, s.seed, s.delta))
 
 
-def private_pipeline(corpus, name, n_topics, epsilon, seed):
+def private_pipeline(corpus, name, n_topics, epsilon, seed, delta):
     """Return the recipe with nothing set but what a text is, and the model where that is not the recipe's own."""
     words = DPCountVectorizer(stop_words="english", binary=True, token_pattern=corpus.vectorizer.token_pattern)
-    recipe = partial(make_fdptm_pipeline, epsilon, DELTA, n_components=n_topics, vectorizer=words)
+    recipe = partial(make_fdptm_pipeline, epsilon, delta, n_components=n_topics, vectorizer=words)
     pipeline = recipe()
     if type(pipeline["topics"]).__name__ != name:
         pipeline = recipe(model=KINDS[name]())
@@ -421,7 +482,7 @@ def judge_pipeline(corpus, pipeline):
         "tokens kept": X_test.sum() / corpus.all_words,
         "tokens kept of fixed": corpus.test.sum() / corpus.all_words,
         "true epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
+        "total delta": guarantee.delta,
         "epsilon of topics": pipeline["topics"].epsilon,
         "unigram": unigram_perplexity(X, X_test),
         "perplexity": pipeline["topics"].perplexity(X_test),
@@ -516,19 +577,20 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
 )
 
 
-def ablation(options):
+def ablation_cells():
     """Return what there is to measure: one option changed at a time."""
-    found = chosen(options, all_topics=False)
-    return seeded([c | {"option": name} for name, models, _ in OPTIONS for c in found if c["model"] in models], options)
+    found = [(*one, seed) for seed in SEEDS[:2] for one in grid((NEWS, KOS, TWEETS), (1.0, 5.0), sizes=(None,))]
+    found = [(c, TOPICS[c][0], *rest) for c, _, *rest in found]
+    return [Ablation(*one, option=name) for one in found for name, models, _ in OPTIONS if one[2] in models]
 
 
-def changed(make, n_topics, epsilon, changes, seed):
+def changed(s, changes):
     """Return the estimator, as changed; raise RuntimeError if an ablation changes nothing."""
-    model = make(n_topics, epsilon, seed)
+    model = made(s)
     if not callable(changes):
         return model.set_params(**{} if changes == COUNTS else changes)
     found = changes(type(model))(**model.get_params(deep=False))
-    if math.isfinite(epsilon) and np.array_equal(trial(found), trial(model)):
+    if math.isfinite(s.epsilon) and np.array_equal(trial(found), trial(model)):
         raise RuntimeError(f"an ablation leaves {model} as it is: mend it")
     return found
 
@@ -546,22 +608,28 @@ def trial(model):
         return clone(model).set_params(n_components=3, random_state=0).fit(synthetic()).topic_word_
 
 
+def fit_of(s, **changes):
+    """Return the settings of the estimator alone, without help or other options, changed."""
+    return replace(Fit(**{field.name: getattr(s, field.name) for field in fields(Fit)}), **changes)
+
+
 @cache
-def exact_perplexity(corpus, make, n_topics, seed):
+def exact_perplexity(corpus, s):
     """Return what the estimator as it is reaches without noise."""
-    model = make(n_topics, math.inf, seed)
+    model = made(s)
     fitted(model, corpus, corpus.train)
     return model.perplexity(corpus.test)
 
 
-def judge_option(data, make, corpus, topics, model, option, epsilon, seed):
+@noted
+def judge_option(s):
     """Fit, and return the values of a row."""
-    corpus = load(corpus, data)
-    changes = next(changes for name, models, changes in OPTIONS if name == option and model in models)
-    model = changed(make, topics, epsilon, changes, seed)
+    corpus = load(s.corpus, s.n_words)
+    changes = next(changes for name, models, changes in OPTIONS if name == s.option and s.model in models)
+    model = changed(s, changes)
     X = corpus.counts if changes == COUNTS else corpus.train
     found = {"cpu s": fitted(model, corpus, X), "perplexity": model.perplexity(corpus.test)}
-    exact = exact_perplexity(corpus, make, topics, seed)
+    exact = exact_perplexity(corpus, fit_of(s, epsilon=math.inf))
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "non-private": exact}
 
 
@@ -600,69 +668,64 @@ LITTLE = (  # models, and what helps them
 )
 
 
-def little(options):
+def little_cells():
     """Return what there is to measure: small epsilon, with and without public vectors."""
-    aided = [(model, aid) for model, aid in LITTLE if not options.aids or aid in options.aids]
-    return seeded([c | {"help": aid} for c in chosen(options) for name, aid in aided if c["model"] == name], options)
+    found = grid((TWEETS, SHORT_MAILS, NIPS, NEWS, ENRON, ALL_TWEETS), (0.5, 1.0, 2.0, 5.0))
+    return [Little(*one, seed, help=aid) for seed in SEEDS for one in found for name, aid in LITTLE if one[2] == name]
 
 
-def judge_little(data, make, corpus, topics, model, help, epsilon, seed):
+@noted
+def judge_little(s):
     """Fit, and return the values of a row."""
-    corpus, model = load(corpus, data), make(topics, epsilon, seed)
-    if help == EXACT_ROUNDS:
+    corpus, model = load(s.corpus, s.n_words), made(s)
+    if s.help == EXACT_ROUNDS:
         model = ExactRounds(**model.get_params(deep=False))
-    elif help == VECTORS:
-        model.set_params(prior=vectors_of(corpus, data))
+    elif s.help == VECTORS:
+        model.set_params(prior=vectors_of(corpus))
     found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
-    exact = exact_perplexity(corpus, make, topics, seed)
+    exact = exact_perplexity(corpus, fit_of(s, epsilon=math.inf))
     unigram = unigram_perplexity(corpus.train, corpus.test)
     return found | {"unigram": unigram, "non-private": exact, "releases": model.n_iter_}
 
 
 @cache
-def few_documents(corpus):
-    """Return the corpus with FEW random training documents; users stay whole, so that theirs are all."""
+def few_documents(corpus, few):
+    """Return the corpus with so many random training documents; users stay whole, so that theirs are all."""
     n = corpus.train.shape[0]
-    if corpus.groups is not None or n <= FEW:
+    if corpus.groups is not None or n <= few:
         return corpus
-    train = corpus.train[np.sort(np.random.default_rng(SPLIT_SEED).permutation(n)[:FEW])]
+    train = corpus.train[np.sort(np.random.default_rng(SPLIT_SEED).permutation(n)[:few])]
     return Corpus(corpus.name, train, corpus.test, corpus.words, train)
 
 
 @cache
-def least_perplexity(corpus, make, epsilon, seed):
+def least_perplexity(corpus, s):
     """Return the floor: the best mixture of uniform and private word frequencies, of a model of one topic."""
-    model = make(1, epsilon, seed)
+    model = made(s)
     fitted(model, corpus, corpus.train)
     words, uniform = model.topic_word_, np.full(model.topic_word_.shape, 1 / len(corpus.words))
     return min(perplexity(corpus.test, w * uniform + (1 - w) * words) for w in MIXTURES)
 
 
-def sized(options, sizes):
-    """Return the cells of both models with numbers of topics that are not the corpus's own."""
-    free = argparse.Namespace(**vars(options) | {"topics": None})
-    found = chosen(free, all_topics=False)
-    return [cell | {"topics": k} for cell in found for k in options.topics or sizes]
-
-
-def floor(options):
+def floor_cells():
     """Return what there is to measure: few documents, against the best mixture of word frequencies."""
-    aids = "none", VECTORS, PERMUTED
-    return seeded([cell | {"help": aid} for cell in sized(options, (1, 3, 10, 20)) for aid in aids], options)
+    found = grid((KOS, NIPS, NEWS, TWEETS), (0.5, 1.0, 2.0), sizes=(1, 3, 10, 20))
+    return [Floor(*one, seed, help=aid) for seed in SEEDS for one in found for aid in ("none", VECTORS, PERMUTED)]
 
 
-def judge_floor(data, make, corpus, topics, model, help, epsilon, seed):
+@noted
+def judge_floor(s):
     """Fit, and return the values of a row."""
-    corpus, model = few_documents(load(corpus, data)), make(topics, epsilon, seed)
-    if help != "none":
-        prior = vectors_of(corpus, data)
-        if help == PERMUTED:
+    corpus, model = few_documents(load(s.corpus, s.n_words), s.few), made(s)
+    if s.help != "none":
+        prior = vectors_of(corpus)
+        if s.help == PERMUTED:
             order = np.random.default_rng(SPLIT_SEED).permutation(len(corpus.words))
             prior = WordPrior(prior.vectors[order])
         model.set_params(prior=prior)
     found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
-    least = least_perplexity(corpus, make, epsilon, seed)
-    exact = exact_perplexity(corpus, make, YARDSTICK, seed)
+    least = least_perplexity(corpus, fit_of(s, topics=1))
+    exact = exact_perplexity(corpus, fit_of(s, epsilon=math.inf, topics=s.yardstick))
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "floor": least, "non-private": exact}
 
 
@@ -677,130 +740,50 @@ def cut(corpus, n_words):
     return Corpus(corpus.name, train, test, corpus.words, train)
 
 
-def short(options):
+def short_cells():
     """Return what there is to measure: texts cut to few words, with and without an inferred prior."""
-    lengths = [cell | {"words": n} for cell in sized(options, (1, 3, 10)) for n in LENGTHS]
-    found = [cell | {"help": aid} for cell in lengths for aid in ("none", INFERRED)]
-    return seeded([cell for cell in found if cell["topics"] > 1 or cell["help"] == "none"], options)
+    found = product(SEEDS[:2], grid((KOS, NEWS), (2.0, 10.0), sizes=(1, 3, 10)), LENGTHS, ("none", INFERRED))
+    found = [Short(*one, seed, words=n, help=aid) for seed, one, n, aid in found]
+    return [cell for cell in found if cell.topics > 1 or cell.help == "none"]
 
 
-def judge_short(data, make, corpus, topics, model, words, help, epsilon, seed):
+@noted
+def judge_short(s):
     """Fit, and return the values of a row."""
-    corpus, model = cut(load(corpus, data), words), make(topics, epsilon, seed)
-    if help == INFERRED:
+    corpus, model = cut(load(s.corpus, s.n_words), s.words), made(s)
+    if s.help == INFERRED:
         model.set_params(doc_topic_prior=INFERRED)
     found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test)}
 
 
-def attack(options):
-    """Return what there is to measure: members found at 0.1 % false alarms."""
-    found = chosen(options, (*BOTH, "Zhu et al."), all_topics=False)
-    return [cell | {"models": options.shadows} for cell in found]
+def attack_cells():
+    """Return what there is to measure: members found."""
+    return [Attack(*one, 0) for one in grid((TWEETS,), EPSILONS, (*BOTH, "Zhu et al."))]
 
 
-def judge_attack(data, make, corpus, topics, model, epsilon, models):
+@noted
+def judge_attack(s):
     """Attack, and return the values of a row."""
-    X = load(corpus, data).train
-    results = membership_experiment(
-        make(topics, epsilon, 0), X, n_models=models, thresholds=(), vocabulary="given", random_state=0
-    )
-    result = results["LiRA online (zeta)"]
-    at = result.tpr_at(FPR)
+    X, options = load(s.corpus, s.n_words).train, {"thresholds": (), "vocabulary": "given", "random_state": s.seed}
+    result = membership_experiment(made(s), X, n_models=s.models, **options)["LiRA online (zeta)"]
+    at = result.tpr_at(s.fpr)
     return {"documents": X.shape[0], "TPR": at.rate, "low": at.low, "high": at.high, "AUC": result.auc}
 
 
-@dataclass(frozen=True)
-class Part:
-    """A table: what is measured, how, which columns name a row, and the defaults of the command line."""
-
-    cells: object
-    judge: object
-    keys: tuple
-    corpora: tuple
-    epsilon: tuple = EPSILONS
-    seeds: tuple = (0, 1, 2)
+def read(s):
+    """Return the names of what a row is of."""
+    return [FILES[s.corpus], *["glove"] * (getattr(s, "help", "none") in (VECTORS, PERMUTED))]
 
 
-MODEL = ("corpus", "topics", "model")
-PARTS = {
-    "frontier": Part(frontier, judge, (*MODEL, "epsilon", "seed"), MAIN),
-    "vocabulary": Part(vocabulary, judge_words, (*MODEL, "epsilon", "seed"), (NEWS, TWEETS), (1.0, 2.0, 5.0, 10.0)),
-    "ablation": Part(
-        ablation, judge_option, (*MODEL, "option", "epsilon", "seed"), (NEWS, KOS, TWEETS), (1.0, 5.0), (0, 1)
-    ),
-    "little": Part(
-        little,
-        judge_little,
-        (*MODEL, "help", "epsilon", "seed"),
-        (TWEETS, SHORT_MAILS, NIPS, NEWS, ENRON, ALL_TWEETS),
-        (0.5, 1.0, 2.0, 5.0),
-    ),
-    "floor": Part(floor, judge_floor, (*MODEL, "help", "epsilon", "seed"), (KOS, NIPS, NEWS, TWEETS), (0.5, 1.0, 2.0)),
-    "short": Part(short, judge_short, (*MODEL, "words", "help", "epsilon", "seed"), (KOS, NEWS), (2.0, 10.0), (0, 1)),
-    "attack": Part(attack, judge_attack, (*MODEL, "epsilon", "models"), (TWEETS,)),
-}
-SHADOWS = 32
-
-
-def wanted(name, options):
-    """Return the cells of a part; what the options leave open is the part's."""
-    part = PARTS[name]
-    open_ = {key: getattr(part, key) for key in ("corpora", "epsilon", "seeds") if not getattr(options, key)}
-    return part.cells(argparse.Namespace(**vars(options) | open_))
-
-
-def cells():
-    """Return what there is to measure, of all parts."""
-    free = dict.fromkeys(("corpora", "epsilon", "seeds", "only", "aids", "topics"))
-    return {table_of(name): wanted(name, argparse.Namespace(**free, shadows=SHADOWS)) for name in PARTS}
-
-
-def table_of(name, quick=False):
-    """Return the name of the table of a part."""
-    return "_".join(["frontier"] + ["quick"] * quick + [name] * (name != "frontier"))
-
-
-def measured(judge, data, make, **cell):
-    """Return the values of a row; a fit that is refused leaves a row that says why."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return judge(data, make, **cell)
-        except ValueError as error:
-            return {"note": str(error)[:200]}
-
-
-def main():
-    """Measure what is missing, part by part."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    for name in PARTS:
-        parser.add_argument(f"--{name}", dest="parts", action="append_const", const=name)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--corpora", nargs="+", choices=CORPORA, help="default: those of the documentation")
-    parser.add_argument("--only", nargs="+", help="only models of these names")
-    parser.add_argument("--aids", nargs="+", choices=sorted({aid for _, aid in LITTLE}), help="of --little, only these")
-    parser.add_argument("--topics", type=int, nargs="+")
-    parser.add_argument("--epsilon", type=float, nargs="+")
-    parser.add_argument("--seeds", type=int, nargs="+")
-    parser.add_argument("--shadows", type=int, default=SHADOWS, help=f"models of the attack (default: {SHADOWS})")
-    parser.add_argument("--quick", action="store_true", help="tweets, two epsilons, one seed; into frontier_quick*.csv")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
-    if options.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    if options.quick:
-        options.corpora, options.epsilon, options.seeds, options.shadows = (TWEETS,), (5.0, math.inf), (0,), 4
-    for name in options.parts or ["frontier"]:
-        part = PARTS[name]
-        rows = Rows(options.output / f"{table_of(name, options.quick)}.csv", part.keys)
-        for cell in wanted(name, options):
-            make, roots = made_by(cell["model"])
-            corpora = [FILES[cell["corpus"]], *["glove"] * (cell.get("help") in (VECTORS, PERMUTED))]
-            work = partial(measured, part.judge, Path(options.data), make, **cell)
-            rows.measure(cell, work, [part.judge, *roots], corpora)
-
-
+TABLES = [
+    Table("frontier", Guaranteed, frontier_cells, judge, read),
+    Table("frontier_vocabulary", Fit, vocabulary_cells, judge_words, read),
+    Table("frontier_ablation", Ablation, ablation_cells, judge_option, read),
+    Table("frontier_attack", Attack, attack_cells, judge_attack, read),
+    Table("frontier_little", Little, little_cells, judge_little, read),
+    Table("frontier_floor", Floor, floor_cells, judge_floor, read),
+    Table("frontier_short", Short, short_cells, judge_short, read),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

@@ -5,142 +5,147 @@ with the published rate of bounded range and with ours); the processor time of a
 interleaved; held-out perplexity on KOS against the total epsilon, over numbers of sweeps and shares, by relative
 preferences (the default) and by clipped counts.
 
-    python benchmarks/hdp.py --seeds 0 1 2
+    python benchmarks/hdp.py
 """
 
-import argparse
 import math
-import os
 import time
-import warnings
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
 
 import numpy as np
-import pandas as pd
-from results import save
+from corpora import path_of
+from results import Table, run
 
 from skdplda import HDPLDA
-from skdplda.datasets import load_uci_bow, make_lda_corpus
-from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.datasets import load_uci_bow
 from skdplda.metrics import unigram_perplexity
 from skdplda.models._hdp_accounting import HybridPlan
 from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.privacy import Randomness, epsilon_of, zcdp_event
 
+DRAWS = {"preferences": None, "clipped counts": 20.0}  # and `count_clip`
 
-def kos(folder):
+
+@dataclass(frozen=True)
+class Price:
+    """Of a row of totals."""
+
+    noise_epsilon: float
+    inherent_epsilon: float
+    sweeps: int
+    delta: float = 1e-5
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Of a row of times."""
+
+    noise: str
+    scale: float
+    topics: int = 50
+    repeats: int = 60
+    inherent_epsilon: float = 2.0
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class Utility:
+    """Of a row of perplexity, the mean of so many seeds."""
+
+    epsilon: float
+    sweeps: int
+    noise_share: float
+    draws: str
+    seeds: int = 3
+    topics: int = 20
+
+
+def price_cells():
+    """Return what there is to compute."""
+    pairs = ((0.1, 0.1), (1.0, 1.0), (1.0, 10.0))
+    return [Price(*pair, sweeps) for pair, sweeps in product(pairs, (10, 30, 100, 200, 300))]
+
+
+def speed_cells():
+    """Return what there is to measure."""
+    return [Speed("gaussian", 0.0), Speed("gaussian", 5.0), Speed("laplace", 5.0)]
+
+
+def utility_cells():
+    """Return what there is to measure."""
+    grid = product((1.0, 3.0, 5.0, 10.0, 20.0, 50.0), (6, 12, 25, 50), (0.1, 0.25, 0.5), DRAWS)
+    return [Utility(*one) for one in grid]
+
+
+@cache
+def kos():
     """Return the presence bits of the 1,000 words of most KOS posts, 3,000 to train and 430 to test."""
-    X = load_uci_bow(folder / "docword.kos.txt.gz").data.tocsc()
+    X = load_uci_bow(path_of("kos")).data.tocsc()
     X = X[:, np.argsort(-np.diff(X.indptr), kind="stable")[:1000]].tocsr()
     X.data[:] = 1
     return X[:3000], X[3000:]
 
 
-def prices():
-    """Return the totals of T sweeps."""
-    rows = []
-    for noise, draws in ((0.1, 0.1), (1.0, 1.0), (1.0, 10.0)):
-        for sweeps in (10, 30, 100, 200, 300):
-            plan = HybridPlan("laplace", 2 / noise, draws, sweeps)
-            published = sweeps * (noise**2 / 2 + draws**2 / 8)
-            rows.append(
-                {
-                    "noise epsilon": noise,
-                    "inherent epsilon": draws,
-                    "sweeps": sweeps,
-                    "sum": sweeps * (noise + draws),
-                    "zCDP, eta^2/8": epsilon_of(zcdp_event(published), 1e-5),
-                    "zCDP": epsilon_of(plan.event(), 1e-5),
-                    "reported": plan.epsilon(1e-5),
-                    "draws alone": replace(plan, scale=math.inf).epsilon(1e-5),
-                }
-            )
-    return pd.DataFrame(rows)
+def price(s):
+    """Return the totals of so many sweeps."""
+    plan = HybridPlan("laplace", 2 / s.noise_epsilon, s.inherent_epsilon, s.sweeps)
+    published = s.sweeps * (s.noise_epsilon**2 / 2 + s.inherent_epsilon**2 / 8)
+    return {
+        "sum": s.sweeps * (s.noise_epsilon + s.inherent_epsilon),
+        "zCDP, eta^2/8": epsilon_of(zcdp_event(published), s.delta),
+        "zCDP": epsilon_of(plan.event(), s.delta),
+        "reported": plan.epsilon(s.delta),
+        "draws alone": replace(plan, scale=math.inf).epsilon(s.delta),
+    }
 
 
-def seconds(X, repeats, jobs):
-    """Return the median processor seconds of a sweep: without noise, with Gaussian and with Laplace noise."""
-    scales = {"none": ("gaussian", 0.0), "gaussian": ("gaussian", 5.0), "laplace": ("laplace", 5.0)}
-    samplers = {}
-    for name, (noise, scale) in scales.items():
-        plan = HybridPlan(noise, scale, 2.0, repeats)
-        X.indptr = X.indptr.astype(np.int64)
-        samplers[name] = DelayedCountSweeps.of_counts(X, plan, np.full(50, 0.1), None, Randomness(0), jobs)
-    times = {name: [] for name in samplers}
-    for _ in range(repeats):
-        for name, sampler in samplers.items():
+def speed(s):
+    """Return the median processor milliseconds of a sweep, and how often longer it is than one without noise."""
+    X, samplers = kos()[0].astype(np.int32), {}
+    X.indptr = X.indptr.astype(np.int64)
+    for scale in dict.fromkeys((0.0, s.scale)):
+        plan = HybridPlan(s.noise if scale else "gaussian", scale, s.inherent_epsilon, s.repeats)
+        prior = np.full(s.topics, 0.1)
+        samplers[scale] = DelayedCountSweeps.of_counts(X, plan, prior, None, Randomness(0), s.jobs)
+    times = {scale: [] for scale in samplers}
+    for _ in range(s.repeats):
+        for scale, sampler in samplers.items():
             begin = time.process_time()
             sampler.sweep()
-            times[name].append(time.process_time() - begin)
-    return {name: float(np.median(values[1:])) for name, values in times.items()}
+            times[scale].append(time.process_time() - begin)
+    median = {scale: 1e3 * float(np.median(values[1:])) for scale, values in times.items()}
+    return {"ms": median[s.scale], "times that without": median[s.scale] / median[0.0]}
 
 
-def fit(train, test, seed, **parameters):
+@cache
+def fit(topics, seed, **parameters):
     """Return the held-out perplexity of one fit."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        warnings.simplefilter("ignore", UserWarning)  # of hopeless budgets: they are to be seen
-        return HDPLDA(20, random_state=seed, **parameters).fit(train).perplexity(test)
+    return HDPLDA(topics, random_state=seed, **parameters).fit(kos()[0]).perplexity(kos()[1])
 
 
-def utility(train, test, epsilons, seeds):
+def utility(s):
     """Return perplexities by total epsilon, sweeps and share."""
-    exact = np.mean([fit(train, test, seed, epsilon=math.inf) for seed in seeds])
-    unigram = unigram_perplexity(train, test)
-    rows = []
-    for epsilon in epsilons:
-        for sweeps in (6, 12, 25, 50):
-            for share in (0.1, 0.25, 0.5):
-                for clip in (None, 20.0):
-                    options = {"epsilon": epsilon, "max_iter": sweeps, "noise_share": share, "count_clip": clip}
-                    plan = HDPLDA(20, **options)._plan()
-                    found = np.mean([fit(train, test, seed, **options) for seed in seeds])
-                    rows.append(
-                        {
-                            "epsilon": epsilon,
-                            "sweeps": sweeps,
-                            "noise share": share,
-                            "draws": "preferences" if clip is None else "clipped counts",
-                            "range": plan.eta,
-                            "noise": plan.deviation,
-                            "perplexity": found,
-                            "share of the gain": (unigram - found) / (unigram - exact),
-                            "unigram": unigram,
-                            "non-private": exact,
-                        }
-                    )
-    return pd.DataFrame(rows)
+    exact = np.mean([fit(s.topics, seed, epsilon=math.inf) for seed in range(s.seeds)])
+    unigram, clip = unigram_perplexity(*kos()), DRAWS[s.draws]
+    options = {"epsilon": s.epsilon, "max_iter": s.sweeps, "noise_share": s.noise_share, "count_clip": clip}
+    plan = HDPLDA(s.topics, **options)._plan()
+    found = np.mean([fit(s.topics, seed, **options) for seed in range(s.seeds)])
+    return {
+        "range": plan.eta,
+        "noise": plan.deviation,
+        "perplexity": found,
+        "share of the gain": (unigram - found) / (unigram - exact),
+        "unigram": unigram,
+        "non-private": exact,
+    }
 
 
-def main():
-    """Print and save the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0, 5.0, 10.0, 20.0, 50.0])
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="a synthetic corpus and two epsilons")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
-    arguments = parser.parse_args()
-    if arguments.quick or arguments.data is None:
-        X = make_lda_corpus(1000, 300, 20, mean_length=60, random_state=0).data
-        train, test, arguments.epsilon = X[:900], X[900:], [5.0, 20.0]
-    else:
-        train, test = kos(arguments.data)
-    arguments.output.mkdir(parents=True, exist_ok=True)
-
-    table = prices()
-    print(table.to_string(index=False, float_format="{:.4g}".format), "\n")
-    save(table, arguments.output / "hdp_prices.csv", [prices])
-    times = seconds(train.astype(np.int32), 10 if arguments.quick else 60, arguments.jobs)
-    for name, value in times.items():
-        print(f"sweep, noise {name}: {1e3 * value:.2f} ms, {value / times['none']:.3f} times that without")
-    print()
-    table = utility(train, test, arguments.epsilon, arguments.seeds)
-    print(table.to_string(index=False, float_format="{:.3f}".format))
-    save(table, arguments.output / "hdp_utility.csv", [utility, kos], ["kos"])
-
-
+TABLES = [
+    Table("hdp_prices", Price, price_cells, price),
+    Table("hdp_speed", Speed, speed_cells, speed, lambda s: ["kos"], timed=True),
+    Table("hdp_utility", Utility, utility_cells, utility, lambda s: ["kos"]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

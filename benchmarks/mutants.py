@@ -5,14 +5,14 @@ matter, and the test files that ought to notice. Each change is made alone, in a
 kernel compiles the extensions that use the file. Tests stop at the first failure. A change that all tests survive is a
 gap in the tests, or changes nothing that matters, and then does not belong here.
 
-    python benchmarks/mutants.py                      # all changes that have no result of this code
+    python benchmarks/mutants.py                      # all changes that have no result
     python benchmarks/mutants.py --only "noise|seed"  # those whose names match, again
     python benchmarks/mutants.py --thorough           # what survived, against all tests
 
 It needs the kernels compiled in place (`python setup.py build_ext --inplace`) and the extra `test`. Results stand in
-results/mutants.csv, one row a change, and an interrupted run goes on. A row knows the code of the module that was
-changed (`results.py`), not the tests. Pieces of text, not line numbers, say where a change is made: if a piece is not
-found exactly once, nothing runs, and the row has to be adapted.
+results/mutants.csv, one row a change, and an interrupted run goes on. A row names the commit at which its change was
+tried; --again tries those of other commits. Pieces of text, not line numbers, say where a change is made: if a piece is
+not found exactly once, nothing runs, and the row has to be adapted.
 """
 
 import argparse
@@ -30,11 +30,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from results import FRESH, STAMP, code_of, data_of, state
+from results import STAMP, commit, stamp
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).with_name("results") / "mutants.csv"
-COLUMNS = ["name", "digest", "file", "result", "seconds", "noticed_by", "why", *STAMP]
+COLUMNS = ["name", "digest", "file", "result", "seconds", "noticed_by", "why", *STAMP[1:]]
 SOURCES = (".py", ".pyx", ".pxd", ".h")
 COPIED = (
     "skdplda",
@@ -82,8 +82,8 @@ MUTANTS = [
     ),
     Mutant(
         "size beside a whole direction",
-        "STEP = int(GRID * math.sqrt(1 - SIZE_SHARE) / LENGTH)",
-        "STEP = int(GRID / LENGTH)",
+        "STEP = int(NORM_BOUND * math.sqrt(1 - SIZE_SHARE) / LENGTH)",
+        "STEP = int(NORM_BOUND / LENGTH)",
         "size and direction are bounded each, and not jointly",
         EMBEDDING,
     ),
@@ -104,15 +104,15 @@ MUTANTS = [
     # --- topics over time ---
     Mutant(
         "a unit's counts of topics are not checked",
-        "self._rows[(total > GRID)[self._unit]] = 0",
-        "self._rows[(total > 4 * GRID)[self._unit]] = 0",
-        "proportions that do not sum to one move the counts beyond the bound",
+        "sums.add_whole(self._rows, self._period, self._unit, self.n_units)",
+        "sums.add_whole(self._rows, self._period, np.arange(len(self._rows)), len(self._rows))",
+        "a user of several documents, or proportions that do not sum to one, move the counts beyond the bound",
         "test_periods",
     ),
     Mutant(
         "a user counts once a document",
-        "GRID * (1 - MARGIN) / documents",
-        "GRID * (1 - MARGIN) / np.minimum(documents, 1)",
+        "NORM_BOUND * (1 - MARGIN) / documents",
+        "NORM_BOUND * (1 - MARGIN) / np.minimum(documents, 1)",
         "the counts are zeros for users of several documents, or unbounded",
         "test_periods",
     ),
@@ -134,8 +134,8 @@ MUTANTS = [
     # --- the private loop ---
     Mutant(
         "round noise times 0.6",
-        "return self.law.sampler(multiplier * GRID, shape",
-        "return self.law.sampler(0.6 * multiplier * GRID, shape",
+        "return self.law.sampler(multiplier * NORM_BOUND, shape",
+        "return self.law.sampler(0.6 * multiplier * NORM_BOUND, shape",
         "less noise than is paid for",
         ROUNDS,
     ),
@@ -162,8 +162,8 @@ MUTANTS = [
     ),
     Mutant(
         "rounds one percent too precise",
-        "divided = multiplier / np.sqrt(shares / total(shares)) * (1 + 1e-12)",
-        "divided = multiplier / np.sqrt(shares / total(shares)) * 0.99",
+        "(multiplier / np.sqrt(shares / total(shares)) * (1 + ROUNDING)).tolist()",
+        "(multiplier / np.sqrt(shares / total(shares)) * 0.99).tolist()",
         "the sum of the rounds costs more than the event",
         ROUNDS,
     ),
@@ -204,8 +204,8 @@ MUTANTS = [
     ),
     Mutant(
         "units weigh above the bound",
-        "weight = np.floor(GRID / (norm * (1 + MARGIN)))",
-        "weight = np.ceil(GRID / (norm * (1 + MARGIN)))",
+        "weight = np.floor(NORM_BOUND / (norm * (1 + MARGIN)))",
+        "weight = np.ceil(NORM_BOUND / (norm * (1 + MARGIN)))",
         "a contribution is larger than the sensitivity",
         ROUNDS,
     ),
@@ -225,8 +225,8 @@ MUTANTS = [
     ),
     Mutant(
         "soft counts above the bound",
-        "documents, rows, alpha + np.float32(HALF), None, 1, GRID, 1, 0.0, 0.0,",
-        "documents, rows, alpha + np.float32(HALF), None, 1, GRID + GRID // 64, 1, 0.0, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND + NORM_BOUND // 64, 1, 0.0, 0.0,",
         "a contribution is larger than the sensitivity",
         ROUNDS,
     ),
@@ -279,6 +279,126 @@ MUTANTS = [
         "a checkpoint of other releases passes for one of this fit",
         "test_checkpoint",
     ),
+    # --- the type of what gets noise, and the budget ---
+    Mutant(
+        "noise for any array",
+        "    if norm is None:\n        return sums.total if",
+        "    if norm is None or not isinstance(sums, Bounded):\n        return sums.total if",
+        "a sum that nobody has bounded is released",
+        "test_loop",
+    ),
+    Mutant(
+        "noise whatever the norm is",
+        "    if sums.norm > norm:\n",
+        "    if sums.norm > 2:\n",
+        "Laplace noise of the L1 norm hides contributions that are bounded in L2",
+        "test_loop",
+    ),
+    Mutant(
+        "noise whatever the shape is",
+        "if total.shape != ask.query.shape:",
+        "if total.ndim != len(ask.query.shape):",
+        "the documents decide the shape of a release",
+        "test_loop",
+    ),
+    Mutant(
+        "a bounded sum that can be changed",
+        "    view.flags.writeable = False\n    object",
+        "    view.flags.writeable = True\n    object",
+        "what was bounded is something else when it gets noise",
+        "test_loop",
+    ),
+    Mutant(
+        "arrays from workers are taken as bounded",
+        "return dense(total_of(self._e_step.collect(query, round_, active), self._norm))",
+        "return dense(total_of(self._e_step.collect(query, round_, active), None))",
+        "on workers, a sum that nobody has bounded is released",
+        "test_origin",
+    ),
+    Mutant(
+        "rows beyond the bound are added",
+        "rows = rows if sound.all() else rows[sound]",
+        "rows = rows[:]",
+        "votes, or products of directions, of any size",
+        "test_sensitivity",
+    ),
+    Mutant(
+        "documents of a user have the bound each",
+        "norms * np.asarray(n_parts, np.float64) ** self._norm <= NORM_BOUND**self._norm",
+        "norms * np.asarray(1, np.float64) ** self._norm <= NORM_BOUND**self._norm",
+        "a user contributes more than the sensitivity",
+        "test_sensitivity",
+    ),
+    Mutant(
+        "whole numbers beyond the bound are added",
+        "self._add(values[sound], place[sound])",
+        "self._add(values, place)",
+        "a contribution is larger than the sensitivity",
+        "test_sensitivity",
+    ),
+    Mutant(
+        "a unit's values of one cell are bounded one by one",
+        "if (np.diff(keys) > 0).all():",
+        "if (np.diff(keys) >= 0).all():",
+        "a unit that has a cell twice contributes more than the sensitivity",
+        "test_sensitivity",
+    ),
+    Mutant(
+        "places outside of the sum",
+        "0 <= numbers.min() <= numbers.max() < n):",
+        "0 <= numbers.min()):",
+        "a value goes to another unit, whose bound it is no part of",
+        "test_sensitivity",
+    ),
+    Mutant(
+        "squares that wrap around",
+        "rows = np.asarray(rows, np.float64).reshape(",
+        "rows = np.asarray(rows).reshape(",
+        "a large whole number has a small norm",
+        "test_sensitivity",
+    ),
+    Mutant(
+        "sums of kernels are not checked",
+        "if not size <= n_units * NORM_BOUND * SLACK:",
+        "if size != size:",
+        "a kernel that does not scale goes unseen",
+        "test_sensitivity",
+    ),
+    Mutant(
+        "a share is not taken",
+        "            self._shares.append(share)\n",
+        "            self._shares = [share]\n",
+        "releases together take more than the budget",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "a planned release is taken twice",
+        "multiplier = self.plan.multipliers[n_taken]\n",
+        "multiplier = self.plan.multipliers[max(n_taken - 1, 0)]\n",
+        "rounds have other noise than their event says",
+        ROUNDS + " test_checkpoint",
+    ),
+    Mutant(
+        "releases beyond the plan",
+        "not (divides or n_taken < len(self.plan.multipliers))",
+        "not (divides or n_taken <= len(self.plan.multipliers))",
+        "one more release than is paid for",
+        ROUNDS,
+    ),
+    Mutant(
+        "a sweep beyond the plan",
+        "            scale = self._spending.take()\n            key",
+        "            scale = self._plan.scale\n            key",
+        "one more noisy table than is paid for",
+        "test_hdp",
+    ),
+    Mutant(
+        "answers in another order",
+        "found = self.answers[number]\n",
+        "found = self.answers[len(self.answers) - 1 - number]\n",
+        "a resumed fit, or a transcript, makes another model of the same releases",
+        "test_checkpoint test_transcripts",
+    ),
     # --- M-steps, and what is told of the noise ---
     Mutant(
         "forgetting of the model",
@@ -296,8 +416,8 @@ MUTANTS = [
     ),
     Mutant(
         "model noise without the sampling rate",
-        "/ total(weight) * norm_bound / plan.sampling_rate",
-        "/ total(weight) * norm_bound",
+        "/ total(weight) * bound_in_tokens / plan.sampling_rate",
+        "/ total(weight) * bound_in_tokens",
         "what skdplda cost prints",
         ROUNDS,
     ),
@@ -310,8 +430,8 @@ MUTANTS = [
     ),
     Mutant(
         "noise deviation without the sampling rate",
-        "scale = NORM_BOUND / plan.sampling_rate\n",
-        "scale = NORM_BOUND\n",
+        "scale = BOUND_IN_TOKENS / plan.sampling_rate\n",
+        "scale = BOUND_IN_TOKENS\n",
         "what skdplda cost prints",
         "test_cgs test_cli",
     ),
@@ -324,8 +444,8 @@ MUTANTS = [
     ),
     Mutant(
         "what the bound stands for",
-        "\nNORM_BOUND = 5.0\n",
-        "\nNORM_BOUND = 4.0\n",
+        "\nBOUND_IN_TOKENS = 5.0\n",
+        "\nBOUND_IN_TOKENS = 4.0\n",
         "what noise_deviation says",
         ROUNDS + " test_cgs",
     ),
@@ -338,8 +458,8 @@ MUTANTS = [
     ),
     Mutant(
         "online tables without the sampling rate",
-        "self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay",
-        "self._scale, self._offset, self._decay = norm_bound / GRID, offset, decay",
+        "self._scale, self._offset, self._decay = bound_in_tokens / NORM_BOUND / rate, offset, decay",
+        "self._scale, self._offset, self._decay = bound_in_tokens / NORM_BOUND, offset, decay",
         "online models shrink",
         ROUNDS,
     ),
@@ -381,8 +501,8 @@ MUTANTS = [
     ),
     Mutant(
         "each of a user's documents votes",
-        "/ e_step.documents.sizes(numbers)\n            found[:, 0] +=",
-        "/ np.ones_like(e_step.documents.sizes(numbers))\n            found[:, 0] +=",
+        "scale = NORM_BOUND * (1 - MARGIN) / sizes\n            sums.add_rows(",
+        "scale = NORM_BOUND * (1 - MARGIN) / (sizes := np.ones_like(sizes))\n            sums.add_rows(",
         "a user contributes more than the sensitivity",
         ADAPTIVE,
     ),
@@ -411,8 +531,8 @@ MUTANTS = [
     # --- variational inference ---
     Mutant(
         "scaled soft counts above the bound",
-        "self._norm = GRID if units is None and max_norm is None and not exact else 0",
-        "self._norm = GRID + GRID // 64 if units is None and max_norm is None and not exact else 0",
+        "self._norm = NORM_BOUND if units is None and max_norm is None and not exact else 0",
+        "self._norm = NORM_BOUND + NORM_BOUND // 64 if units is None and max_norm is None and not exact else 0",
         "a contribution is larger than the sensitivity",
         "test_variational test_vips test_audit",
     ),
@@ -461,8 +581,8 @@ MUTANTS = [
     ),
     Mutant(
         "half the noise on segments",
-        "            sigma * GRID, exact.shape, randomness",
-        "            sigma * GRID / 2, exact.shape, randomness",
+        "            sigma * NORM_BOUND, exact.shape, randomness",
+        "            sigma * NORM_BOUND / 2, exact.shape, randomness",
         "less noise than is paid for",
         "test_pctd_noise test_pctd",
     ),
@@ -490,8 +610,8 @@ MUTANTS = [
     # --- HDPLDA ---
     Mutant(
         "half the noise of HDPLDA",
-        "return self.law.sampler(self.scale, shape, random_state, n_threads)",
-        "return self.law.sampler(self.scale / 2, shape, random_state, n_threads)",
+        "return self.law.sampler(scale, shape, random_state, n_threads)",
+        "return self.law.sampler(scale / 2, shape, random_state, n_threads)",
         "less noise than is paid for",
         HDP,
     ),
@@ -554,7 +674,7 @@ MUTANTS = [
     # --- the search ---
     Mutant(
         "scores without noise",
-        'noise = mechanism_of("gaussian").sampler(deviation * GRID, (1,), seed)[0] if deviation else 0',
+        'noise = mechanism_of("gaussian").sampler(deviation * NORM_BOUND, (1,), seed)[0] if deviation else 0',
         "noise = 0",
         "a score tells of held-out documents",
         "test_model_selection",
@@ -894,8 +1014,8 @@ MUTANTS = [
     ),
     Mutant(
         "all of delta for the noise",
-        "multipliers, event = law.calibrate(epsilon, delta / 2, shares)",
-        "multipliers, event = law.calibrate(epsilon, delta, shares)",
+        "multipliers, event = law.calibrate(epsilon, delta / 2, shares, part)",
+        "multipliers, event = law.calibrate(epsilon, delta, shares, part)",
         "delta is spent twice",
         "test_partition test_vocabulary",
     ),
@@ -922,8 +1042,8 @@ MUTANTS = [
     ),
     Mutant(
         "one noise for all rounds of a selection",
-        "    draws += 1\n    while plan.noise",
-        "    while plan.noise",
+        "    draws += 1\n    while plan.mechanism",
+        "    while plan.mechanism",
         "the rounds of a selection share their noise",
         "test_partition test_vocabulary",
     ),
@@ -982,7 +1102,7 @@ MUTANTS = [
     Mutant(
         "trials are heard",
         "                if best is None or found.rank > best.rank:",
-        "                found.tell()\n                if best is None or found.rank > best.rank:",
+        "                found.warn()\n                if best is None or found.rank > best.rank:",
         "warnings tell of trials that are not released, and of their number",
         "test_model_selection",
     ),
@@ -1263,13 +1383,6 @@ def users_of(file, texts):
     return {Path(name).stem for name in touched if name.endswith(".pyx")}
 
 
-def code_around(file, texts):
-    """Return what a result depends on: the code of the modules that a file is compiled into, or is."""
-    if file.suffix == ".py":
-        return code_of(".".join(file.with_suffix("").parts))
-    return code_of(*(f"skdplda._kernels.{name}" for name in users_of(file, texts)))
-
-
 class Copy:
     """A copy of the repository, in which one change at a time is made and taken back."""
 
@@ -1375,6 +1488,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="copies that work side by side")
     parser.add_argument("--thorough", action="store_true", help="all tests, for what survived its own")
     parser.add_argument("--no-baseline", action="store_true", help="trust that the tests pass without a change")
+    parser.add_argument("--again", action="store_true", help="changes that were tried at other commits, too")
     parser.add_argument("--list", action="store_true", help="check that each text is found, and list the results")
     args = parser.parse_args()
     texts, rows = sources(ROOT), recorded()
@@ -1396,7 +1510,8 @@ def main():
     elif args.thorough:
         chosen = [mutant for mutant in MUTANTS if rows.get(mutant.digest, {}).get("result") == "survived"]
     else:
-        chosen = [mutant for mutant in MUTANTS if state(rows.get(mutant.digest, {})) != FRESH]
+        tried = {digest for digest, row in rows.items() if not args.again or row["commit"] == commit()}
+        chosen = [mutant for mutant in MUTANTS if mutant.digest not in tried]
     waiting, lock = queue.Queue(), threading.Lock()
     for mutant in chosen:
         waiting.put(mutant)
@@ -1407,10 +1522,10 @@ def main():
                 mutant = waiting.get_nowait()
             except queue.Empty:
                 return
-            began, code = time.time(), code_around(places[mutant.digest], texts)
+            began, said = time.time(), stamp([])
             result, noticed = copy.judge(mutant, ["tests"] if args.thorough else tests_of(mutant))
             row = [mutant.name, mutant.digest, places[mutant.digest], result, round(time.time() - began), noticed]
-            row = dict(zip(COLUMNS, [*map(str, row), mutant.why, code, data_of()], strict=True))
+            row = dict(zip(COLUMNS, [*map(str, row), mutant.why, *said.values()], strict=True))
             row["noticed_by"] = " ".join(row["noticed_by"].split())
             with lock:
                 rows[mutant.digest] = row

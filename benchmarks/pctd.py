@@ -9,20 +9,18 @@ sample of the New York Times that the paper used; the folder that SKDPLDA_DATA n
 Seconds are processor time, of all threads, and wall time, on the machine at hand, medians of repeated runs. Noise is
 measured with one thread of linear algebra, so that threads that wait do not count.
 
-    python benchmarks/pctd.py --jobs 2
+    python benchmarks/pctd.py
 """
 
-import argparse
 import json
 import lzma
-import os
 import time
-import warnings
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-import pandas as pd
-from results import save
+from corpora import path_of
+from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 from threadpoolctl import threadpool_limits
 
@@ -33,10 +31,45 @@ from skdplda.semantics import SemanticUnitVectorizer
 BLOCK = 512  # units of dense noise held at a time
 
 
-def news(folder):
-    """Return the articles, title first."""
-    with lzma.open(folder / "news_articles.jsonl.xz", "rt") as file:
-        return [f"{article['title']}.\n\n{article['text']}" for article in map(json.loads, file)]
+@dataclass(frozen=True)
+class Noise:
+    """Of a row of noise."""
+
+    units: int
+    words: int
+    topics: int
+    repeats: int = 15
+    sigma: float = 0.25
+
+
+@dataclass(frozen=True)
+class Em:
+    """Of a row of EM, on a share of the articles."""
+
+    share: float
+    topics: int = 50
+    iterations: int = 10
+    jobs: int = 2
+    repeats: int = 3
+
+
+def noise_cells():
+    """Return what there is to measure."""
+    return [Noise(*one) for one in ((3000, 18000, 30), (30000, 18000, 10), (30000, 18000, 30))]
+
+
+def em_cells():
+    """Return what there is to measure."""
+    return [Em(share) for share in (0.25, 0.5, 1.0)]
+
+
+@cache
+def units():
+    """Return the articles, title first, in units."""
+    with lzma.open(path_of("news"), "rt") as file:
+        texts = [f"{article['title']}.\n\n{article['text']}" for article in map(json.loads, file)]
+    words = CountVectorizer(stop_words="english").fit(texts).get_feature_names_out()
+    return SemanticUnitVectorizer(3, vocabulary=words, stop_words="english").transform(texts)
 
 
 def median_time(function, repeat):
@@ -68,81 +101,36 @@ def shortcut_noise(log_phi, r, sigma, rng):
     return likelihoods, sum_noise(r, along, basis, sigma, rng)
 
 
-def compare_noise(sizes, repeat):
-    """Return a row for each size (units, words, topics)."""
-    rows = []
-    for n_units, n_words, n_topics in sizes:
-        rng = np.random.default_rng(0)
-        log_phi = np.ascontiguousarray(np.log(rng.dirichlet(np.ones(n_words), n_topics).T + 1e-12))
-        r = rng.dirichlet(np.ones(n_topics), n_units)
-        dense = median_time(lambda: dense_noise(log_phi, r, 0.25, rng), 1)  # noqa: B023
-        short = median_time(lambda: shortcut_noise(log_phi, r, 0.25, rng), 5 * repeat)  # noqa: B023
-        rows.append(
-            {
-                "what": "noise of one iteration",
-                "units": n_units,
-                "words": n_words,
-                "topics": n_topics,
-                "dense cpu s": dense[0],
-                "shortcut cpu s": short[0],
-                "dense wall s": dense[1],
-                "shortcut wall s": short[1],
-                "times faster (cpu)": dense[0] / short[0],
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def measure_em(texts, shares, n_topics, iterations, jobs, repeat):
-    """Return a row for each share of the articles."""
-    words = CountVectorizer(stop_words="english").fit(texts).get_feature_names_out()
-    vectorizer = SemanticUnitVectorizer(3, vocabulary=words, stop_words="english")
-    X = vectorizer.transform(texts)
-    rows = []
-    for share in shares:
-        part = X[: round(share * len(X))]
-        model = PCTD(n_topics, epsilon=np.inf, max_iter=iterations, n_jobs=jobs, random_state=0)
-        cpu, wall = median_time(lambda: model.fit(part), repeat)  # noqa: B023
-        rows.append(
-            {
-                "what": f"{iterations} EM iterations",
-                "documents": len(part),
-                "units": part.n_units,
-                "words": part.shape[1],
-                "topics": n_topics,
-                "cpu s": cpu,
-                "wall s": wall,
-                "cpu microseconds a unit": 1e6 * cpu / part.n_units,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def main():
-    """Print and save the tables."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "pctd.csv")
-    arguments = parser.parse_args()
-    if arguments.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-
-    sizes = [(3000, 1800, 30)] if arguments.quick else [(3000, 18000, 30), (30000, 18000, 10), (30000, 18000, 30)]
+def measure_noise(s):
+    """Return a row of noise."""
+    rng = np.random.default_rng(0)
+    log_phi = np.ascontiguousarray(np.log(rng.dirichlet(np.ones(s.words), s.topics).T + 1e-12))
+    r = rng.dirichlet(np.ones(s.topics), s.units)
     with threadpool_limits(1):
-        noise = compare_noise(sizes, arguments.repeat)
-    print(noise.to_string(index=False, float_format="{:.4g}".format))
-    texts = news(arguments.data)[: 300 if arguments.quick else None]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        em = measure_em(texts, (0.25, 0.5, 1.0), 50, 10, arguments.jobs, arguments.repeat)
-    print(em.to_string(index=False, float_format="{:.4g}".format))
-    if not arguments.quick:
-        save(pd.concat([noise, em], ignore_index=True), arguments.output, [compare_noise, measure_em], ["news"])
+        dense = median_time(lambda: dense_noise(log_phi, r, s.sigma, rng), 1)
+        short = median_time(lambda: shortcut_noise(log_phi, r, s.sigma, rng), s.repeats)
+    return {
+        "dense cpu s": dense[0],
+        "shortcut cpu s": short[0],
+        "dense wall s": dense[1],
+        "shortcut wall s": short[1],
+        "times faster (cpu)": dense[0] / short[0],
+    }
 
 
+def measure_em(s):
+    """Return a row of EM."""
+    X = units()
+    part = X[: round(s.share * len(X))]
+    model = PCTD(s.topics, epsilon=np.inf, max_iter=s.iterations, n_jobs=s.jobs, random_state=0)
+    cpu, wall = median_time(lambda: model.fit(part), s.repeats)
+    sizes = {"documents": len(part), "units": part.n_units, "words": part.shape[1]}
+    return sizes | {"cpu s": cpu, "wall s": wall, "cpu microseconds a unit": 1e6 * cpu / part.n_units}
+
+
+TABLES = [
+    Table("pctd_noise", Noise, noise_cells, measure_noise, timed=True),
+    Table("pctd_em", Em, em_cells, measure_em, lambda s: ["news"], timed=True),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

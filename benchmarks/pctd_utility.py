@@ -12,140 +12,131 @@ test documents as reference corpus. Seeds make the numbers reproducible, so the 
 That similarity is normalised was chosen on two other corpora, Enron mail and news articles (with four times the
 epsilon, for a quarter of the documents):
 
-    python benchmarks/pctd_utility.py --epsilon 5 10
-    python benchmarks/pctd_utility.py --corpus enron --epsilon 5 --models "PCTD, sentences"
-    python benchmarks/pctd_utility.py --corpus news --epsilon 20 --models "PCTD, sentences"
+    python benchmarks/pctd_utility.py
+    python benchmarks/pctd_utility.py --set corpus=enron --only epsilon=5 model="PCTD, sentences"
+    python benchmarks/pctd_utility.py --set corpus=news epsilon=20 --only epsilon=5 model="PCTD, sentences"
 """
 
-import argparse
 import json
 import lzma
 import math
-import os
 import time
-import warnings
-from functools import partial
+from dataclasses import dataclass
+from functools import cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
-from results import Rows
+from corpora import path_of
+from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PCTD, PrivateCGSLDA
 from skdplda.datasets import frequent_words, load_20newsgroups
-from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
-LEAST_WORDS, TEST_SHARE, SPLIT_SEED = 10, 0.1, 0
-KEYS = ["topics", "epsilon", "model", "seed"]
+LEAST_WORDS, TEST_SHARE, SPLIT_SEED, TAU = 10, 0.1, 0, 0.3
+UNITS = {"PCTD, sentences": "sentence", "PCTD, 3 words": 3}
+MODELS = [
+    "PrivateCGSLDA, counts",
+    "PrivateCGSLDA, presence",
+    "PCTD, sentences",
+    "PCTD, sentences, similarity",
+    "PCTD, sentences, published similarity",
+    "PCTD, 3 words",
+    "PCTD, 3 words, similarity",
+]
 
 
-def documents(data, name):
+@dataclass(frozen=True)
+class Settings:
+    """Of a row; `tau` is of models with similarity."""
+
+    topics: int
+    epsilon: float
+    model: str
+    seed: int
+    tau: float = TAU
+    corpus: str = "20news"
+    least_words: int = LEAST_WORDS
+    test_share: float = TEST_SHARE
+    split_seed: int = SPLIT_SEED
+
+
+def cells():
+    """Return what there is to measure."""
+    found = product((10, 20), (5.0, 10.0, math.inf), range(3), MODELS)
+    return [Settings(topics, epsilon, model, seed) for topics, epsilon, seed, model in found]
+
+
+def documents(name):
     """Return the texts of a corpus."""
     if name == "20news":
-        return load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data
-    file, title, body = {
-        "enron": ("enron_ham_raw.jsonl.xz", "subject", "body"),
-        "news": ("news_articles.jsonl.xz", "title", "text"),
-    }[name]
-    with lzma.open(data / file, "rt") as lines:
+        return load_20newsgroups("all", path=path_of(name)).data
+    title, body = {"enron": ("subject", "body"), "news": ("title", "text")}[name]
+    with lzma.open(path_of(name), "rt") as lines:
         return [f"{record[title]}.\n\n{record[body]}" for record in map(json.loads, lines)]
 
 
-def corpus(posts):
+@cache
+def corpus(name, least_words, test_share, split_seed):
     """Return training and test posts, and the words."""
-    order = np.random.default_rng(SPLIT_SEED).permutation(len(posts))
-    n_test = int(TEST_SHARE * len(posts))
+    posts = documents(name)
+    order = np.random.default_rng(split_seed).permutation(len(posts))
+    n_test = int(test_share * len(posts))
     words = frequent_words([posts[i] for i in order[n_test:]], 1000, stop_words="english", binary=True)
     vectorizer = CountVectorizer(vocabulary=words, binary=True)
     parts = [[posts[i] for i in chosen] for chosen in (order[n_test:], order[:n_test])]
     for i, part in enumerate(parts):
-        long = np.asarray(vectorizer.transform(part).sum(axis=1)).ravel() >= LEAST_WORDS
+        long = np.asarray(vectorizer.transform(part).sum(axis=1)).ravel() >= least_words
         parts[i] = [post for post, kept in zip(part, long, strict=True) if kept]
     return *parts, np.array(words, dtype=object)
 
 
-def similarities_of(data, words):
-    """Return the similarity of the words by GloVe vectors, normalised and as published."""
-    glove = np.load(data / "glove6B_100d_top60k_f16.npz")
+@cache
+def similarity(words, normalize):
+    """Return the similarity of the words by GloVe vectors, normalised or as published."""
+    glove = np.load(path_of("glove"))
     vectors = dict(zip(str(glove["words"]).split("\n"), glove["vectors"], strict=True))
-    return word_similarity(words, vectors), word_similarity(words, vectors, normalize=False)
+    return word_similarity(np.array(words, dtype=object), vectors, normalize=normalize)
 
 
-def fitted(model, X, X_test):
+@cache
+def units(unit, *of_corpus):
+    """Return the training posts in units."""
+    train, _, words = corpus(*of_corpus)
+    return SemanticUnitVectorizer(unit, vocabulary=words, stop_words="english").transform(train)
+
+
+def measure(s):
     """Fit a model; return what it took and how well it predicts."""
+    of_corpus = s.corpus, s.least_words, s.test_share, s.split_seed
+    train, test, words = corpus(*of_corpus)
+    counter, options = CountVectorizer(vocabulary=words), {}
+    X, X_test = counter.transform(train), counter.transform(test)
+    unigram = unigram_perplexity(X, X_test)
+    if s.model.startswith("PCTD"):
+        kind, X = PCTD, units(UNITS[", ".join(s.model.split(", ")[:2])], *of_corpus)
+        if "similarity" in s.model:
+            options = {"similarity": similarity(tuple(words), "published" not in s.model), "tau": s.tau}
+    else:
+        kind, X = PrivateCGSLDA, (X > 0).astype(int) if s.model.endswith("presence") else X
+    model = kind(s.topics, epsilon=s.epsilon, n_jobs=1, random_state=s.seed, **options)
     begin = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        model.fit(X)
-    seconds = time.process_time() - begin
-    return {"perplexity": model.perplexity(X_test), "cpu s": seconds}
-
-
-def main():
-    """Print and save the table."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--corpus", choices=["20news", "enron", "news"], default="20news")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[5.0, 10.0, math.inf])
-    parser.add_argument("--topics", type=int, nargs="+", default=[10, 20])
-    parser.add_argument("--tau", type=float, nargs="+", default=[0.3])
-    parser.add_argument("--models", default="", help="how the names of models begin that are fitted (default: all)")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="one seed, ten topics, the first epsilon")
-    parser.add_argument("--output", type=Path, help="default: results/pctd_utility.csv, with the name of --corpus")
-    arguments = parser.parse_args()
-    suffix = "" if arguments.corpus == "20news" else f"_{arguments.corpus}"
-    arguments.output = arguments.output or Path(__file__).parent / "results" / f"pctd_utility{suffix}.csv"
-    if arguments.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    train, test, words = corpus(documents(arguments.data, arguments.corpus))
-    R, published = similarities_of(arguments.data, words)
-    counter = CountVectorizer(vocabulary=words)
-    X_train, X_test = counter.transform(train), counter.transform(test)
+    model.fit(X)
+    found = {"cpu s": time.process_time() - begin, "perplexity": model.perplexity(X_test), "unigram": unigram}
     reference = [counter.build_analyzer()(post) for post in test]
-    cut = {
-        unit: SemanticUnitVectorizer(unit, vocabulary=words, stop_words="english").transform(train)
-        for unit in ("sentence", 3)
-    }
-    print(
-        f"{len(train):,} training and {len(test):,} test documents, unigram {unigram_perplexity(X_train, X_test):.1f}"
-    )
-    contenders = [
-        ("PrivateCGSLDA, counts", PrivateCGSLDA, X_train, {}),
-        ("PrivateCGSLDA, presence", PrivateCGSLDA, X_train > 0, {}),
-    ]
-    for unit, X in cut.items():
-        name = "PCTD, sentences" if unit == "sentence" else f"PCTD, {unit} words"
-        contenders.append((name, PCTD, X, {}))
-        contenders += [(f"{name}, similarity {tau:g}", PCTD, X, {"similarity": R, "tau": tau}) for tau in arguments.tau]
-        if unit == "sentence":
-            contenders.append((f"{name}, published similarity 0.3", PCTD, X, {"similarity": published}))
-    contenders = [contender for contender in contenders if contender[0].startswith(arguments.models)]
-
-    def judge(kind, X, options, n_topics, epsilon, seed):
-        model = kind(n_topics, epsilon=epsilon, n_jobs=arguments.jobs, random_state=seed, **options)
-        found = fitted(model, X.astype(int) if kind is PrivateCGSLDA else X, X_test)
-        return found | {"c_npmi": coherence(model, reference, words, measure="c_npmi", n_top=10)}
-
-    if arguments.quick:
-        for name, kind, X, options in contenders:
-            print(name, judge(kind, X, options, 10, arguments.epsilon[0], 0), flush=True)
-        return
-    rows = Rows(arguments.output, KEYS)
-    for n_topics, epsilon, seed in product(arguments.topics, arguments.epsilon, arguments.seeds):
-        for name, kind, X, options in contenders:
-            cell = dict(zip(KEYS, (n_topics, epsilon, name, seed), strict=True))
-            roots = [documents, corpus, similarities_of, fitted, f"skdplda.{kind.__name__}", "skdplda.semantics"]
-            work = partial(judge, kind, X, options, n_topics, epsilon, seed)
-            rows.measure(cell, work, roots, [arguments.corpus, "glove"])
-    table = rows.table.groupby(KEYS[:3], sort=False)[["perplexity", "c_npmi", "cpu s"]].agg(["mean", "std"])
-    print(table.to_string(float_format="{:.4g}".format))
+    return found | {"c_npmi": coherence(model, reference, words, measure="c_npmi", n_words=10)}
 
 
+def report(tables, folder):
+    """Print means."""
+    table = tables["pctd_utility"].groupby(["topics", "epsilon", "model"], sort=False)[["perplexity", "c_npmi"]]
+    print(table.agg(["mean", "std"]).to_string(float_format="{:.4g}".format))
+
+
+TABLES = [
+    Table("pctd_utility", Settings, cells, measure, lambda s: [s.corpus, "glove"]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, report)

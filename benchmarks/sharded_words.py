@@ -1,6 +1,6 @@
 """A table that is cut by words: what two workers and two owners of words send each other in a round.
 
-    python benchmarks/sharded_words.py                       # writes results/sharded_words.csv
+    python benchmarks/sharded_words.py
 
 This is the plan of doc/kernels.rst for tables that no process can hold, on a problem that is some thousand times
 smaller, and a simulation: nothing in the package runs like this. Each of two Dask workers holds half of the documents,
@@ -11,22 +11,33 @@ the next table. What a message carries is counted as bytes of its arrays, on the
 page's formula. The sum of the owners is compared with a count of all topics at the end.
 """
 
-import argparse
-import sys
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from results import BENCHMARKS, save
+from results import Table, run
 
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda.datasets import make_lda_corpus
 from skdplda.privacy import rounded_gaussian
 
 ALPHA, BETA, SIGMA = 0.1, 0.01, 1.0
-SIZES = ((100, 10_000, 2_000), (400, 20_000, 2_000))  # topics, words, documents
-ROUNDS = 4
 N = 2  # workers, and owners
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of the rows of one simulation."""
+
+    topics: int
+    words: int
+    documents: int = 2_000
+    rounds: int = 4
+
+
+def cells():
+    """Return what there is to measure."""
+    return [Settings(100, 10_000), Settings(400, 20_000)]
 
 
 class Owner:
@@ -95,8 +106,17 @@ class Worker:
         return {"received": received, "sent": sent, "rows": len(self.words), "cells": cells, "tokens": self.n_tokens}
 
 
-def simulate(client, n_topics, n_words, n_documents):
+def measure(s):
     """Return rows of means by round and worker: the first round, and those after."""
+    from dask.distributed import Client, LocalCluster
+
+    with LocalCluster(N, threads_per_worker=1, dashboard_address=":0") as started, Client(started) as client:
+        client.wait_for_workers(N)
+        return simulate(client, s.topics, s.words, s.documents, s.rounds)
+
+
+def simulate(client, n_topics, n_words, n_documents, rounds):
+    """Do so on a cluster."""
     X = make_lda_corpus(n_documents, n_words, 20, random_state=0).data.tocsr()
     names = list(client.scheduler_info()["workers"])
     owners = [
@@ -109,7 +129,7 @@ def simulate(client, n_topics, n_words, n_documents):
         for shard, name in zip(shards, names, strict=True)
     ]
     found = []
-    for round_ in range(ROUNDS):
+    for round_ in range(rounds):
         # One after the other: an actor that waits for another one answers nobody.
         found += [{"round": round_, **worker.work(round_).result()} for worker in workers]
         for owner in owners:
@@ -123,7 +143,7 @@ def simulate(client, n_topics, n_words, n_documents):
         mean = part.mean()
         rows.append(
             {
-                "topics": n_topics, "words": n_words, "tokens": int(X.sum()), "round": when,
+                "tokens": int(X.sum()), "round": when,
                 "rows of a worker": int(mean["rows"]), "cells changed": int(mean["cells"]),
                 "MB received": mean["received"] / 1e6, "MB sent": mean["sent"] / 1e6,
                 "MB received, planned": (4 * n_topics * mean["rows"] + N * 8 * n_topics) / 1e6,
@@ -137,19 +157,8 @@ def simulate(client, n_topics, n_words, n_documents):
     return rows
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=BENCHMARKS / "results" / "sharded_words.csv")
-    options = parser.parse_args()
-    sys.path.append(sys.path.pop(0))  # this folder has a program that is called as Dask's package
-    from dask.distributed import Client, LocalCluster
-
-    with LocalCluster(N, threads_per_worker=1, dashboard_address=":0") as started, Client(started) as client:
-        client.wait_for_workers(N)
-        table = pd.DataFrame([row for size in SIZES for row in simulate(client, *size)])
-        save(table, options.output, [simulate, Owner, Worker])
-    print(table.round(3).T.to_string())
-
-
+TABLES = [
+    Table("sharded_words", Settings, cells, measure),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

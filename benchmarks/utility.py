@@ -11,82 +11,92 @@ where the non-private model is the same estimator with epsilon=inf and the same 
 reproducible, so the private fits would warn; the split is the same for all seeds. Each private model is fitted without
 public knowledge, with GloVe vectors as a `PublicPrior`, and with the same vectors given to the wrong words.
 
-Rows say which code they are of (`results.py`). With --output, rows that are there are kept if they are of this code, so
-that the program goes on where it was stopped.
-
-    python benchmarks/utility.py --data FOLDER --epsilon 0.5 1 2 5 10 --topics 10 20 --output utility.csv
+    python benchmarks/utility.py
 """
 
-import argparse
 import math
-import os
-import tempfile
 import time
-import warnings
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
-from results import Rows, write
+from corpora import path_of
+from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior
 from skdplda.datasets import frequent_words, load_20newsgroups
-from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import unigram_perplexity
 
 LEAST_WORDS, TEST_SHARE, SPLIT_SEED = 10, 0.1, 0
 PRIORS = ("none", "GloVe", "GloVe of other words")
-KEYS = ["model", "topics", "epsilon", "prior", "seed"]
 MODELS = {"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Of a row."""
+
+    model: str
+    topics: int
+    epsilon: float
+    prior: str
+    seed: int
+    delta: float = 1e-5
+    least_words: int = LEAST_WORDS
+    test_share: float = TEST_SHARE
+    split_seed: int = SPLIT_SEED
+
+
+def cells():
+    """Return what there is to measure."""
+    found = product(range(3), MODELS, (10, 20), (0.5, 1.0, 2.0, 5.0, 10.0), PRIORS)
+    return [Settings(name, n_topics, epsilon, kind, seed) for seed, name, n_topics, epsilon, kind in found]
+
+
 @cache
-def corpus(data):
+def corpus(test_share, least_words, split_seed):
     """Return the presence bits of the training and test documents."""
-    posts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data
-    order = np.random.default_rng(SPLIT_SEED).permutation(len(posts))
-    n_test = int(TEST_SHARE * len(posts))
+    posts = load_20newsgroups("all", path=path_of("20news")).data
+    order = np.random.default_rng(split_seed).permutation(len(posts))
+    n_test = int(test_share * len(posts))
     train, test = ([posts[i] for i in part] for part in (order[n_test:], order[:n_test]))
     words = frequent_words(train, 1000, stop_words="english", binary=True)
     vectorizer = CountVectorizer(vocabulary=words, binary=True)
     X_train, X_test = vectorizer.transform(train), vectorizer.transform(test)
-    X_train, X_test = (X[np.asarray(X.sum(axis=1)).ravel() >= LEAST_WORDS] for X in (X_train, X_test))
+    X_train, X_test = (X[np.asarray(X.sum(axis=1)).ravel() >= least_words] for X in (X_train, X_test))
     return X_train, X_test, np.array(words, dtype=object)
 
 
 @cache
-def priors(data):
+def priors(split_seed, words):
     """Return the public knowledge of each row of the table, for the words of the corpus."""
-    words = corpus(data)[-1]
-    glove = np.load(data / "glove6B_100d_top60k_f16.npz")
+    glove, words = np.load(path_of("glove")), np.array(words, dtype=object)
     names, vectors = str(glove["words"]).split("\n"), glove["vectors"].astype(np.float32)
     known = np.flatnonzero(np.isin(names, words))
-    mixed = np.random.default_rng(SPLIT_SEED).permutation(known)
+    mixed = np.random.default_rng(split_seed).permutation(known)
     chosen = [names[i] for i in known]
     true, wrong = (PublicPrior.from_vectors((chosen, vectors[rows])).for_words(words) for rows in (known, mixed))
     return dict(zip(PRIORS, (None, true, wrong), strict=True))
 
 
 @cache
-def fit(estimator, data, n_topics, epsilon, seed, jobs, kind="none"):
+def fit(s):
     """Return the held-out perplexity of one fit, and its seconds."""
-    (X_train, X_test, _), prior = corpus(data), priors(data)[kind]
-    model = estimator(n_topics, epsilon=epsilon, delta=1e-5, n_jobs=jobs, random_state=seed, prior=prior)
+    X_train, X_test, words = corpus(s.test_share, s.least_words, s.split_seed)
+    prior = priors(s.split_seed, tuple(words))[s.prior]
+    model = MODELS[s.model](s.topics, epsilon=s.epsilon, delta=s.delta, n_jobs=1, random_state=s.seed, prior=prior)
     begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        model.fit(X_train)
+    model.fit(X_train)
     return model.perplexity(X_test), time.perf_counter() - begin
 
 
-def judge(estimator, data, cell, jobs):
+def measure(s):
     """Return the values of a row."""
-    _, n_topics, epsilon, kind, seed = cell.values()
-    exact, exact_seconds = fit(estimator, data, n_topics, math.inf, seed, jobs)
-    private, seconds = fit(estimator, data, n_topics, epsilon, seed, jobs, kind)
-    unigram = unigram_perplexity(*corpus(data)[:2])
+    exact, exact_seconds = fit(replace(s, epsilon=math.inf, prior="none"))
+    private, seconds = fit(s)
+    unigram = unigram_perplexity(*corpus(s.test_share, s.least_words, s.split_seed)[:2])
     return {
         "unigram": unigram,
         "non-private": exact,
@@ -97,42 +107,14 @@ def judge(estimator, data, cell, jobs):
     }
 
 
-def cells(seeds=(0, 1, 2), models=tuple(MODELS), topics=(10, 20), epsilons=(0.5, 1.0, 2.0, 5.0, 10.0)):
-    """Return what there is to measure: {name of the table: list of cells}."""
-    found = [
-        dict(zip(KEYS, (name, n_topics, epsilon, kind, seed), strict=True))
-        for seed, name, n_topics in product(seeds, models, topics)
-        for epsilon, kind in product(epsilons, PRIORS)
-    ]
-    return {"utility": found}
+def report(tables, folder):
+    """Print the shares."""
+    share = tables["utility"].groupby(["topics", "model", "epsilon", "prior"])["share"]
+    print((100 * share.agg(["mean", "min", "max"])).assign(count=share.count()).round(1).to_string())
 
 
-def main():
-    """Print and save the table."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[5.0])
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--topics", type=int, nargs="+", default=[10])
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--output", type=Path)
-    arguments = parser.parse_args()
-    if arguments.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-
-    planned = cells(arguments.seeds, arguments.models, arguments.topics, arguments.epsilon)["utility"]
-    rows = Rows(arguments.output or Path(tempfile.mkdtemp(), "utility.csv"), KEYS)
-    for cell in planned:
-        estimator = MODELS[cell["model"]]
-        work = partial(judge, estimator, arguments.data, cell, arguments.jobs)
-        rows.measure(cell, work, [judge, estimator], ["20news", "glove"])
-    table = rows.table.sort_values(["topics", "model", "epsilon", "prior", "seed"], kind="stable")
-    write(table, rows.path)
-    share = table.groupby(KEYS[:-1])["share"].agg(["mean", "min", "max", "count"])
-    print((100 * share).assign(count=share["count"]).to_string(float_format="{:.1f}".format))
-
-
+TABLES = [
+    Table("utility", Settings, cells, measure, lambda s: ["20news", "glove"], timed=("non-private s", "private s")),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, report)

@@ -5,21 +5,20 @@ time, the median of the repeats. Same corpus (UCI; a tenth is the test set), sam
 number of passes and learning rate, both with the same priors and with each library's own. Perplexity is by document
 completion, with one prior of topic proportions for all.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/variational.py --data FOLDER
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/variational.py
 
 The second table has the cost of privacy: the same rounds with and without noise, of all documents and in mini-batches.
 """
 
-import argparse
 import math
-import os
 import time
-import warnings
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
 
 import numpy as np
-import pandas as pd
-from results import save
+from corpora import path_of
+from results import Table, run
 
 from skdplda import VIPSLDA
 from skdplda.datasets import load_uci_bow
@@ -33,8 +32,53 @@ ONLINE = {
     "mean_change_tol": TOL,
     "n_jobs": 1,
 }
-OWN = {"alpha": None, "eta": None}
-SAME = {"alpha": ALPHA, "eta": 0.1}
+PRIORS = {"same": {"alpha": ALPHA, "eta": 0.1}, "own": {"alpha": None, "eta": None}}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a row of one library."""
+
+    corpus: str
+    topics: int
+    priors: str
+    library: str
+    passes: int = 5
+    batch: int = 256
+    repeats: int = 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a row of the cost of privacy."""
+
+    corpus: str
+    topics: int
+    method: str
+    sampling_rate: float
+    rounds: int = 20
+    epsilon: float = 5.0
+    repeats: int = 3
+
+
+def cells():
+    """Return what there is to measure."""
+    return [Settings(*one) for one in product(("kos", "nips"), (50, 100), PRIORS, FITS)]
+
+
+def cost_cells():
+    """Return what there is to measure."""
+    methods = ("batch", 1.0), ("online", 0.25), ("online", 0.05)
+    return [Cost(*one, *method) for *one, method in product(("kos", "nips"), (50, 100), methods)]
+
+
+@cache
+def split(corpus):
+    """Return training and test documents."""
+    X = load_uci_bow(path_of(corpus)).data
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    n_test = X.shape[0] // 10
+    return X[order[n_test:]], X[order[:n_test]]
 
 
 def fit_skdplda(X, n_topics, passes, batch, alpha, eta, seed, epsilon=math.inf):
@@ -70,9 +114,11 @@ def fit_scikit_learn(X, n_topics, passes, batch, alpha, eta, seed):
     return components / components.sum(axis=1, keepdims=True)
 
 
-def fit_gensim(corpus, n_topics, passes, batch, alpha, eta, seed, n_words):
+def fit_gensim(X, n_topics, passes, batch, alpha, eta, seed):
     """Return topics of LdaModel, from a corpus in gensim's own form."""
     from gensim.models import LdaModel
+
+    corpus, n_words = in_pairs(X), X.shape[1]
 
     model = LdaModel(
         corpus,
@@ -92,6 +138,14 @@ def fit_gensim(corpus, n_topics, passes, batch, alpha, eta, seed, n_words):
     return model.get_topics()
 
 
+def in_pairs(X):
+    """Return a corpus in gensim's own form."""
+    return [list(zip(row.indices.tolist(), row.data.tolist(), strict=True)) for row in X]
+
+
+FITS = {"skdplda": fit_skdplda, "scikit-learn": fit_scikit_learn, "gensim": fit_gensim}
+
+
 def timed(function, *arguments, **options):
     """Return the result and the CPU seconds."""
     begin = time.process_time()
@@ -99,100 +153,44 @@ def timed(function, *arguments, **options):
     return result, time.process_time() - begin
 
 
-def compare(name, X_train, X_test, n_topics, options):
-    """Return one row for each library and priors."""
-    corpus = [list(zip(row.indices.tolist(), row.data.tolist(), strict=True)) for row in X_train]
-    n_words = X_train.shape[1]
-    rows = []
-    for priors, values in (("same", SAME), ("own", OWN)):
-        for repeat in range(options.repeats):
-            rest = n_topics, options.passes, options.batch, values["alpha"], values["eta"], repeat
-            fits = [
-                ("skdplda", fit_skdplda, (X_train, *rest)),
-                ("scikit-learn", fit_scikit_learn, (X_train, *rest)),
-                ("gensim", fit_gensim, (corpus, *rest, n_words)),
-            ]
-            for library, function, arguments in fits[repeat % 3 :] + fits[: repeat % 3]:
-                topics, seconds = timed(function, *arguments)
-                topics = topics.astype(float) + 1e-12  # gensim's single precision may give zeros
-                topics /= topics.sum(axis=1, keepdims=True)
-                rows.append(
-                    {
-                        "corpus": name,
-                        "topics": n_topics,
-                        "priors": priors,
-                        "library": library,
-                        "cpu_s_a_pass": seconds / options.passes,
-                        "perplexity": perplexity(X_test, topics, doc_topic_prior=ALPHA),
-                    }
-                )
-    return rows
+def compare(s):
+    """Return the medians of the repeats, beside our own seconds in turn."""
+    (X, X_test), found = split(s.corpus), {name: [] for name in dict.fromkeys(("skdplda", s.library))}
+    rest = s.passes, s.batch, PRIORS[s.priors]["alpha"], PRIORS[s.priors]["eta"]
+    for repeat in range(s.repeats):
+        for library, fits in found.items():
+            topics, seconds = timed(FITS[library], X, s.topics, *rest, repeat)
+            topics = topics.astype(float) + 1e-12  # gensim's single precision may give zeros
+            topics /= topics.sum(axis=1, keepdims=True)
+            fits.append((seconds / s.passes, perplexity(X_test, topics, doc_topic_prior=ALPHA)))
+    (ours, _), (seconds, found) = (np.median(found[name], axis=0) for name in ("skdplda", s.library))
+    return {"cpu_s_a_pass": seconds, "perplexity": found, "times_ours": seconds / ours}
 
 
-def privacy_cost(name, X, n_topics, repeats):
-    """Return the CPU seconds of rounds without and with noise: all documents, and mini-batches."""
-    rows = []
-    for method, rate, rounds in (("batch", 1.0, 20), ("online", 0.25, 20), ("online", 0.05, 20)):
-        times = []
-        for _ in range(repeats):
-            pair = []
-            for epsilon in (math.inf, 5.0):
-                model = VIPSLDA(
-                    n_topics,
-                    epsilon=epsilon,
-                    learning_method=method,
-                    sampling_rate=rate,
-                    max_iter=rounds,
-                    n_jobs=1,
-                )
-                model.privacy_cost()  # calibration is cached, and does not grow with the corpus
-                pair.append(timed(model.fit, X)[1])
-            times.append(pair)
-        exact, private = np.median(times, axis=0)
-        ratio = np.median([pair[1] / pair[0] for pair in times])
-        row = {"corpus": name, "topics": n_topics, "method": method, "sampling_rate": rate}
-        rows.append(row | {"exact_cpu_s": exact, "private_cpu_s": private, "ratio": ratio})
-    return rows
+def privacy_cost(s):
+    """Return the CPU seconds of rounds without and with noise."""
+    X, times = split(s.corpus)[0], []
+    for _ in range(s.repeats):
+        pair = []
+        for epsilon in (math.inf, s.epsilon):
+            model = VIPSLDA(
+                s.topics,
+                epsilon=epsilon,
+                learning_method=s.method,
+                sampling_rate=s.sampling_rate,
+                max_iter=s.rounds,
+                n_jobs=1,
+            )
+            model.privacy_cost()  # calibration is cached, and does not grow with the corpus
+            pair.append(timed(model.fit, X)[1])
+        times.append(pair)
+    exact, private = np.median(times, axis=0)
+    return {"exact_cpu_s": exact, "private_cpu_s": private, "ratio": np.median([two / one for one, two in times])}
 
 
-def main():
-    """Print and save both tables."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--topics", type=int, nargs="+", default=[50, 100])
-    parser.add_argument("--passes", type=int, default=5)
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--corpora", nargs="+", default=["kos", "nips"])
-    parser.add_argument("--quick", action="store_true", help="KOS, 50 topics, one repeat, two passes")
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
-    options = parser.parse_args()
-    if options.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    if options.quick:
-        options.topics, options.passes, options.repeats, options.corpora = [50], 2, 1, ["kos"]
-    warnings.simplefilter("ignore")
-    rows, costs = [], []
-    for name in options.corpora:
-        X = load_uci_bow(Path(options.data) / f"docword.{name}.txt.gz").data
-        order = np.random.default_rng(0).permutation(X.shape[0])
-        n_test = X.shape[0] // 10
-        for n_topics in options.topics:
-            rows += compare(name, X[order[n_test:]], X[order[:n_test]], n_topics, options)
-            costs += privacy_cost(name, X, n_topics, options.repeats)
-            keys = ["corpus", "topics", "priors", "library"]
-            table = pd.DataFrame(rows).groupby(keys, sort=False).median().reset_index()
-            ours = table[table.library == "skdplda"].set_index(keys[:3]).cpu_s_a_pass
-            table["times_ours"] = [
-                row.cpu_s_a_pass / ours[row.corpus, row.topics, row.priors] for row in table.itertuples()
-            ]
-            print(table.to_string(index=False, float_format="{:.3f}".format), flush=True)
-    cost = pd.DataFrame(costs)
-    print(cost.to_string(index=False, float_format="{:.3f}".format))
-    save(table.round(4), options.output / "variational.csv", [compare], options.corpora)
-    save(cost.round(4), options.output / "variational_private_cost.csv", [privacy_cost], options.corpora)
-
-
+TABLES = [
+    Table("variational", Settings, cells, compare, lambda s: [s.corpus], timed=("cpu_s_a_pass", "times_ours")),
+    Table("variational_private_cost", Cost, cost_cells, privacy_cost, lambda s: [s.corpus], timed=True),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

@@ -6,25 +6,36 @@ way and given to `DPCountVectorizer`. Times are processor seconds of one thread.
 makes them, "of words" what cutting them into words takes alone, by the same function, and "of selection" what remains
 once all words are counted. Memory is the most of this process, pages of the mapped files included.
 
-    python benchmarks/vocabulary_scale.py --folder SCRATCH
+    SKDPLDA_SCRATCH=FOLDER python benchmarks/vocabulary_scale.py    # 500 MB
 """
 
-import argparse
-import resource
 import time
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
-from results import STAMP, code_of, data_of
-from results import write as write_table
+from apart import apart, peak, scratch
+from results import Table, run
 
 from skdplda import DPCountVectorizer, DPVocabularySelector
 
 N_WORDS, DRAWS, BLOCK = 1_000_000, 115, 20_000  # 115 draws leave about 100 different words
-MECHANISMS = ("sieve", "mad2r", "weighted_gaussian")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a row."""
+
+    method: str
+    source: str = "disk"
+    documents: int = 1_100_000
+    epsilon: float = 5.0
+
+
+def cells():
+    """Return what there is to measure."""
+    return [Settings(name) for name in ("sieve", "mad2r", "weighted_gaussian")] + [Settings("sieve", "texts")]
 
 
 def documents(n_documents, seed=0):
@@ -77,8 +88,9 @@ class Timed(DPCountVectorizer):
         return super()._select(X, *arguments)
 
 
-def from_texts(n_documents, mechanism):
+def from_texts(s):
     """Return the values of a row."""
+    n_documents = s.documents
     clocks = [time.process_time()]
     for _ in texts(n_documents):
         pass
@@ -87,49 +99,38 @@ def from_texts(n_documents, mechanism):
     for text in texts(n_documents):
         analyze(text)
     clocks.append(time.process_time())
-    fitted = Timed(mechanism=mechanism).fit(texts(n_documents))
+    fitted = Timed(epsilon=s.epsilon, method=s.method).fit(texts(n_documents))
     clocks.append(time.process_time())
     making, cutting, whole = np.diff(clocks)
-    row = {"documents": n_documents, "entries": fitted.entries, "CPU s": whole - making, "of texts": making}
+    row = {"entries": fitted.entries, "CPU s": whole - making, "of texts": making}
     row |= {"of words": cutting - making, "of selection": clocks[-1] - fitted.began}
     return row | {"selected": len(fitted.vocabulary_)}
 
 
-def memory():
-    """Return the most memory of this process, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def from_disk(s, folder):
+    """Return the values of a row."""
+    n_entries = write(folder, s.documents)
+    X = mapped(folder, s.documents)
+    begin = time.process_time()
+    fitted = DPVocabularySelector(s.epsilon, method=s.method).fit(X)
+    seconds = time.process_time() - begin
+    return {"entries": n_entries, "CPU s": seconds, "of texts": 0, "selected": int(fitted.support_.sum())}
 
 
-def main():
-    """Print and save the table."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--folder", type=Path, required=True, help="scratch folder for 500 MB")
-    parser.add_argument("--documents", type=int, default=1_100_000)
-    parser.add_argument("--mechanism", choices=MECHANISMS, default="sieve", help="one a process: memory is the most")
-    parser.add_argument("--texts", type=int, default=0, help="from an iterator of so many texts, in place of the disk")
-    parser.add_argument("--output", type=Path, help="folder for vocabulary_scale.csv, to which the row is added")
-    args = parser.parse_args()
-    row = {"mechanism": args.mechanism, "source": "texts" if args.texts else "disk"}
-    if args.texts:
-        row |= from_texts(args.texts, args.mechanism)
-    else:
-        n_entries = write(args.folder, args.documents)
-        X = mapped(args.folder, args.documents)
-        begin = time.process_time()
-        fitted = DPVocabularySelector(mechanism=args.mechanism).fit(X)
-        row |= {"documents": args.documents, "entries": n_entries, "CPU s": time.process_time() - begin, "of texts": 0}
-        row["selected"] = int(fitted.support_.sum())
-    row["MB"] = memory()
-    print(row)
-    if args.output:
-        roots = [from_texts, "skdplda.DPCountVectorizer"] if args.texts else [write, "skdplda.DPVocabularySelector"]
-        row |= dict(zip(STAMP, (code_of(*roots), data_of()), strict=True))
-        path, keys = args.output / "vocabulary_scale.csv", ["mechanism", "source", "documents"]
-        older = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=keys)
-        same = (older[keys].astype(str) == [str(row[key]) for key in keys]).all(axis=1)
-        write_table(pd.concat([older[~same], pd.DataFrame([row])]), path)
+def work(s, folder):
+    """Return the values of a row, and the most memory of this process."""
+    return (from_texts(s) if s.source == "texts" else from_disk(s, folder)) | {"MB": peak() / 2**20}
 
 
+def measure(s):
+    """Do so in a process of its own."""
+    folder = scratch() / f"zipf_{s.documents}"
+    folder.mkdir(exist_ok=True)
+    return apart(work, s, folder)
+
+
+TABLES = [
+    Table("vocabulary_scale", Settings, cells, measure, timed=True),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

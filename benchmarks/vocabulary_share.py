@@ -7,39 +7,63 @@ of 0: (ln unigram perplexity - ln perplexity) x share of tokens whose word was s
 frequencies of the selected words, and is only a yardstick. English stop words are left out, a document is the set
 of its words, a random tenth of the documents is the test set.
 
-    python benchmarks/vocabulary_share.py --data FOLDER
+    python benchmarks/vocabulary_share.py
 """
 
-import argparse
 import json
-import os
-import warnings
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
 
 import numpy as np
-import pandas as pd
-from results import save
+from corpora import path_of
+from results import Table, run
 
-from skdplda import DPCountVectorizer, PrivacyLeakWarning, make_fdptm_pipeline, privacy_guarantee
+from skdplda import DPCountVectorizer, make_fdptm_pipeline, privacy_guarantee
 from skdplda.datasets import load_20newsgroups
 from skdplda.metrics import unigram_perplexity
 
-
-def corpora(data, names):
-    """Yield (name, texts, topics)."""
-    if "tweets" in names:
-        yield "TweetRumors", json.loads((data / "pheme_clean.json").read_text())["text"], 5
-    if "20news" in names:
-        yield "20 Newsgroups", load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data, 10
+TWEETS, NEWS = "TweetRumors", "20 Newsgroups"
+DATA, TOPICS = {TWEETS: "tweets", NEWS: "20news"}, {TWEETS: 5, NEWS: 10}
 
 
-def measure(train, test, n_topics, epsilon, delta, share, seed):
+@dataclass(frozen=True)
+class Settings:
+    """Of a row."""
+
+    corpus: str
+    epsilon: float
+    share: float
+    seed: int
+    topics: int
+    delta: float = 1e-5
+
+
+def cells():
+    """Return what there is to measure."""
+    shares = 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7
+    return [Settings(*one, TOPICS[one[0]]) for one in product(DATA, (1.0, 3.0, 5.0, 10.0), shares, range(3))]
+
+
+@cache
+def texts_of(corpus):
+    """Return texts to train and to test."""
+    if corpus == NEWS:
+        texts = load_20newsgroups("all", path=path_of("20news")).data
+    else:
+        texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
+    order = np.random.default_rng(0).permutation(len(texts))
+    test, train = ([texts[i] for i in part] for part in np.split(order, [len(order) // 10]))
+    return train, test
+
+
+def measure(s):
     """Fit one pipeline and return a row of the table."""
+    train, test = texts_of(s.corpus)
     vectorizer = DPCountVectorizer(stop_words="english", token_pattern=None, binary=True)
-    pipeline = make_fdptm_pipeline(
-        epsilon, delta, n_components=n_topics, vocabulary_share=share, vectorizer=vectorizer
-    ).set_params(words__random_state=1000 + seed, topics__random_state=seed)
-    pipeline.fit(train)
+    options = {"n_components": s.topics, "vocabulary_share": s.share, "vectorizer": vectorizer}
+    pipeline = make_fdptm_pipeline(s.epsilon, s.delta, **options)
+    pipeline.set_params(words__random_state=1000 + s.seed, topics__random_state=s.seed).fit(train)
     X_train, X_test = (pipeline[:-1].transform(texts) for texts in (train, test))
     analyze = vectorizer.build_analyzer()
     kept = X_test.sum() / sum(len(set(analyze(text))) for text in test)
@@ -55,39 +79,14 @@ def measure(train, test, n_topics, epsilon, delta, share, seed):
     }
 
 
-def main():
-    """Print and save the table."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0, 5.0, 10.0])
-    parser.add_argument("--delta", type=float, default=1e-5)
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--corpora", choices=("tweets", "20news"), nargs="+", default=["tweets", "20news"])
-    parser.add_argument("--quick", action="store_true", help="the tweets, two shares, one seed")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
-    args = parser.parse_args()
-    if args.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    if args.quick:
-        args.corpora, args.shares, args.seeds = ["tweets"], [0.1, 0.3], args.seeds[:1]
-    warnings.simplefilter("ignore", PrivacyLeakWarning)
-
-    rows = []
-    for name, texts, n_topics in corpora(Path(args.data), args.corpora):
-        order = np.random.default_rng(0).permutation(len(texts))
-        test, train = ([texts[i] for i in part] for part in np.split(order, [len(order) // 10]))
-        for epsilon in args.epsilon:
-            for share in args.shares:
-                for seed in args.seeds:
-                    row = measure(train, test, n_topics, epsilon, args.delta, share, seed)
-                    rows.append({"corpus": name, "epsilon": epsilon, "share": share, "seed": seed, **row})
-    table = pd.DataFrame(rows)
-    keys = ["corpus", "epsilon", "share"]
-    print(table.groupby(keys, sort=False).mean().drop(columns="seed").to_string(float_format="{:.4g}".format))
-    save(table, args.output / "vocabulary_share.csv", [corpora, measure], args.corpora)
+def report(tables, folder):
+    """Print means over the seeds."""
+    means = tables["vocabulary_share"].groupby(["corpus", "epsilon", "share"], sort=False).mean(numeric_only=True)
+    print(means.to_string(float_format="{:.4g}".format))
 
 
+TABLES = [
+    Table("vocabulary_share", Settings, cells, measure, data=lambda s: [DATA[s.corpus]]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, report)

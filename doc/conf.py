@@ -23,9 +23,8 @@ if root is None:
 figures = Path(__file__).parent / "figures"  # drawn by the benchmarks, and committed there
 shutil.copytree(root / "benchmarks" / "results", figures, ignore=shutil.ignore_patterns("*.csv"), dirs_exist_ok=True)
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(root / "benchmarks"))
-import check  # noqa: E402
 import layers  # noqa: E402
+import rows  # noqa: E402
 
 layers.draw(Path(skdplda.__file__).parent, figures / "layers.png")
 page = (Path(__file__).parent / "reproductions.rst").read_text(encoding="utf-8")
@@ -35,14 +34,15 @@ if unnamed:
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
-def say_which_code(app, name, source):
-    """Put at the end of a page which of the results that it shows are of other code."""
-    source[0] = check.with_note(f"{name}.rst", source[0])
+def say_which_rows(app, name, source):
+    """Put numbers of rows into a page, and at its end at which commits they were measured."""
+    if not name.startswith(("generated/", "auto_examples/")):
+        source[0] = rows.with_rows(source[0], root / "benchmarks")
 
 
 def setup(app):
     """Connect what this file adds."""
-    app.connect("source-read", say_which_code)
+    app.connect("source-read", say_which_rows)
 
 
 extensions = [

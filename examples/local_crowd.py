@@ -32,7 +32,7 @@ N_TEST, N_TOPICS, N_WORDS = 500, 5, 300
 corpus = make_lda_corpus(args.clients + N_TEST, N_WORDS, N_TOPICS, mean_length=30, topic_word_prior=0.1, random_state=0)
 vocabulary = list(corpus.feature_names)
 test, documents = (corpus.data[:N_TEST] > 0).astype(np.int32), corpus.data[N_TEST:]
-randomizer = LocalRandomizer(args.bit_epsilon, max_words=20)  # what clients and server agreed on
+randomizer = LocalRandomizer(args.bit_epsilon, max_words_per_document=20)  # what clients and server agreed on
 
 
 def client(number, folder):
@@ -56,7 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
     files[5].write_bytes(make_report([], vocabulary[::-1], randomizer))
 
     model = LocalPrivateLDA(N_TOPICS, randomizer=randomizer, input="reports", max_iter=50)
-    exact = LocalPrivateLDA(N_TOPICS, randomizer=LocalRandomizer(math.inf, max_words=20), max_iter=50)
+    exact = LocalPrivateLDA(N_TOPICS, randomizer=LocalRandomizer(math.inf, max_words_per_document=20), max_iter=50)
     seen, private, non_private = [], [], []
     for start in range(0, len(files), args.batch):
         batch = read_reports(files[start : start + args.batch], vocabulary, randomizer)

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, archives that hold what they say, and what tells data apart."""
+"""Files that are either whole or not there, archives that hold what they say, and digests of data."""
 
 import copyreg
 import fcntl
@@ -116,7 +116,7 @@ def _partial_file(path, mode):
     while True:
         partial = os.path.join(folder, f".{_shown(name)}.{secrets.token_hex(16)}.partial")
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with suppress(OSError):  # where no locks work, nobody can tell what is being written, and nothing is removed
+        with suppress(OSError):  # where no locks work, nobody knows what is being written, and nothing is removed
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with suppress(FileNotFoundError):  # another process took it for what a killed one left, before it was locked
             if os.path.samestat(os.fstat(descriptor), os.stat(partial)):
@@ -125,7 +125,7 @@ def _partial_file(path, mode):
 
 
 def _shown(name):
-    """Return a file's name as it stands in that of its partial file."""
+    """Return a file's name as it is in that of its partial file."""
     return os.fsdecode(os.fsencode(name)[:LONGEST])
 
 
@@ -149,7 +149,7 @@ def read_stored(archive):
 def read_array(content):
     """Return the array of a .npy file; ValueError where it says anything that its length does not bear out.
 
-    numpy allocates what the header asks for before it reads, so the header is compared with the length first.
+    numpy allocates what the header says before it reads, so the header is compared with the length first.
     """
     file = BytesIO(content)
     if np.lib.format.read_magic(file) != (1, 0):
@@ -167,11 +167,12 @@ def read_array(content):
 
 
 def fingerprint(*values):
-    """Return a hexadecimal digest of values of any kind, to tell whether a checkpoint belongs to them.
+    """Return a hexadecimal digest of values of any kind, by which a checkpoint belongs to them.
 
     Arrays, data frames and sparse matrices count by shape, dtype and every entry, functions by their code, other
     objects by their class and what they hold; nothing by its text, which may be shortened or name an address. A
-    generator counts by its type: its state is another one in each run. TypeError for what cannot be told from others.
+    generator counts by its type: its state is another one in each run. TypeError for what has no
+    digest.
     """
     digest = hashlib.sha256()
     for value in values:

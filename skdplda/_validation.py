@@ -142,7 +142,7 @@ def check_structure(X, name="X"):
 
     That is, if pointers fall or leave the arrays, an index lies outside of the shape, or arrays differ in length; the
     message has its name. Anything but a sparse matrix passes, and nothing is changed. Kernels, and scipy's own
-    conversions, follow pointers and indices without looking. So everything that takes a matrix from outside asks here
+    conversions, follow pointers and indices without looking. So everything that takes a matrix from outside calls this
     first: estimators, readers of files, workers.
     """
     if sp.issparse(X) and X.shape[-1] > LARGEST_COUNT:
@@ -232,7 +232,7 @@ def check_public_words(vectorizer, words, name, places=None):
 def check_memory(n_topics, n_words):
     """Raise MemoryError where a model of so many topics and words cannot be held, before a budget is charged for it.
 
-    Memory that is asked for and not written to takes no time. What a fit needs beside the model is not known here.
+    Memory that is reserved and not written to takes no time. What a fit needs beside the model is not known here.
     """
     try:
         np.empty((2, n_topics, n_words))  # `components_` and `topic_word_`
@@ -406,7 +406,7 @@ def note_groups(estimator, units):
 
 
 def noted_groups(estimator):
-    """Return what tells the users of an estimator's fit from others; None where this process does not know them."""
+    """Return what identifies the users of an estimator's fit; None where this process does not know them."""
     guarantee, digest = FITTED_GROUPS.get(estimator, (None, None))
     return digest if guarantee is getattr(estimator, "privacy_guarantee_", None) else None  # else it was fitted again
 

@@ -13,7 +13,7 @@ import numpy as np
 from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.models import PCTD
 from skdplda.privacy import Randomness
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import NoisePlan
 
@@ -27,10 +27,15 @@ def noise_times_08():
     """Noise of 0.8 times the scale that is accounted for."""
 
     def draw(self, multiplier, shape, random_state, n_threads):
-        return self.law.sampler(0.8 * multiplier * GRID, shape, random_state, n_threads)
+        return self.law.sampler(0.8 * multiplier * NORM_BOUND, shape, random_state, n_threads)
 
     with patch.object(NoisePlan, "draw", draw):
         yield
+
+
+def longer(sums):
+    """Return a sum of 1.2 times what it is, which says that it is bounded: as a kernel that scales wrongly would."""
+    return bounded_elsewhere(sums.total * 6 // 5, sums.norm, np.inf)
 
 
 @contextmanager
@@ -38,10 +43,10 @@ def norm_times_12():
     """Contributions of 1.2 times the norm that is accounted for."""
     collect = AdaptiveEStep.collect
 
-    def longer(self, query, round_, active):
-        return collect(self, query, round_, active) * 6 // 5
+    def collect_longer(self, query, round_, active):
+        return longer(collect(self, query, round_, active))
 
-    with patch.object(AdaptiveEStep, "collect", longer):
+    with patch.object(AdaptiveEStep, "collect", collect_longer):
         yield
 
 
@@ -78,7 +83,7 @@ def noise_repeated():
 
     def draw(self, multiplier, shape, random_state, n_threads):
         first = self.law.sampler(SCALE, shape, key, n_threads)
-        return np.rint(first * (multiplier * GRID / SCALE)).astype(np.int64)
+        return np.rint(first * (multiplier * NORM_BOUND / SCALE)).astype(np.int64)
 
     with patch.object(NoisePlan, "draw", draw):
         yield

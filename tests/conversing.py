@@ -26,7 +26,7 @@ class Conversation:
     """
 
     def __init__(self, known, plan):
-        self.known, self._strategy, self._spending = known, known.asks(), Spending(plan)
+        self.known, self._strategy, self._spending = known, known.strategy(), Spending(plan)
         self.kinds, self.shares, self.answers = [], [], []
         self._go_on(None)
 

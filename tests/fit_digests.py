@@ -170,10 +170,10 @@ def searched(**settings):
     return search.fit(corpus())
 
 
-def selected(mechanism, groups=None, **settings):
-    """Return a fit of a selector of a mechanism, or of a class."""
+def selected(method, groups=None, **settings):
+    """Return a fit of a selector of a method, or of a class."""
     settings = {"epsilon": 3.0, "delta": 1e-3} | settings
-    make = partial(DPVocabularySelector, mechanism=mechanism) if isinstance(mechanism, str) else mechanism
+    make = partial(DPVocabularySelector, method=method) if isinstance(method, str) else method
     return make(random_state=SEED, **settings).fit(corpus(3000, 200), groups=groups)
 
 
@@ -237,23 +237,27 @@ FITS = {
     "pctd-vectors": lambda: fitted(seeded(PCTD, epsilon=5.0, prior=word_prior())),
     "pctd-public": lambda: fitted(seeded(PCTD, epsilon=5.0), public=corpus(60, seed=8)),
     "clusters": clusters,
-    "clusters-public": lambda: clusters(init=np.eye(4, 12)),
+    "clusters-public": lambda: clusters(public_rows=np.eye(4, 12)),
     "clusters-exact": lambda: clusters(epsilon=np.inf),
-    "clusters-rows": lambda: clusters(init=vectors(), init_weight=np.arange(1, 41)),
+    "clusters-rows": lambda: clusters(public_rows=vectors(), public_weights=np.arange(1, 41)),
     "clusters-users": lambda: clusters(groups=USERS, epsilon=8.0),
     "clusters-hard": lambda: clusters(assignment="hard", groups=USERS, epsilon=8.0),
-    "clusters-many": lambda: clusters(30, epsilon=np.inf, init=vectors()[:7]),
-    "clusters-projection": lambda: clusters(projection=5, init=vectors()),
+    "clusters-many": lambda: clusters(30, epsilon=np.inf, public_rows=vectors()[:7]),
+    "clusters-projection": lambda: clusters(projection=5, public_rows=vectors()),
     "clusters-matrix": lambda: clusters(projection=vectors()[:12, :7], centre=np.arange(7) / 20),
     "clusters-wide": wide_clusters,
     "clusters-wide-projection": lambda: wide_clusters(projection=90),
-    "clusters-wide-rows": lambda: wide_clusters(init=np.random.default_rng(3).integers(-99, 100, (400, 300))),
+    "clusters-wide-rows": lambda: wide_clusters(public_rows=np.random.default_rng(3).integers(-99, 100, (400, 300))),
     "clusters-released": lambda: loaded(clusters(projection=5)),
     "insights": insights,
-    "insights-words": lambda: insights(vocabulary=texts()[0]),
+    "insights-words": lambda: insights(public_vocabulary=texts()[0]),
     "local": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5)),
     "local-asymmetric": lambda: fitted(
-        seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(3.0, mechanism="asymmetric", max_words=5))
+        seeded(
+            LocalPrivateLDA,
+            max_iter=5,
+            randomizer=LocalRandomizer(3.0, mechanism="asymmetric", max_words_per_document=5),
+        )
     ),
     "local-bayes": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="bayes")),
     "local-moment": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="moment")),
@@ -269,7 +273,9 @@ FITS = {
     "cgs-discrete": lambda: fitted(seeded(PrivateCGSLDA, epsilon=3.0, mechanism="discrete-gaussian")),
     "hdp-users": lambda: fitted(seeded(HDPLDA, epsilon=200.0, max_iter=3, mechanism="discrete-gaussian")),
     "local-truncated": lambda: fitted(
-        seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(2.0, max_words=8, reports_per_user=2))
+        seeded(
+            LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(2.0, max_words_per_document=8, reports_per_user=2)
+        )
     ),
     "search": searched,
     "search-poisson": lambda: searched(shape=np.inf),
@@ -283,13 +289,13 @@ FITS = {
         "topics"
     ],
     "selector-sieve": lambda: selected("sieve", epsilon=2.0, delta=1e-6, max_words_per_unit=37),
-    "selector-sieve-discrete": lambda: selected("sieve", noise="discrete-gaussian", max_words_per_unit=2000),
+    "selector-sieve-discrete": lambda: selected("sieve", mechanism="discrete-gaussian", max_words_per_unit=2000),
     "selector-users": lambda: selected("sieve", groups=np.arange(3000) % 700, epsilon=5.0),
     "selector-cutoff": lambda: selected("policy_gaussian", epsilon=1.0, delta=1e-5, cutoff=4.7, max_words_per_unit=11),
     "selector-cutoff-laplace": lambda: selected("policy_laplace", epsilon=1.3, delta=1e-5, cutoff=0.3),
     "selector-published": lambda: selected(PublishedItemFrequencySelector, epsilon=1.7),
     "selector-counts": lambda: selected("truncated_geometric", epsilon=20.0, delta=1e-2, max_words_per_unit=5),
-    **{f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism) for mechanism in SELECTIONS},
+    **{f"selector-{method}": lambda method=method: selected(method) for method in SELECTIONS},
 }
 
 

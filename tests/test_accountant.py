@@ -22,7 +22,6 @@ from skdplda._kernels import _noise, _reports
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
 from skdplda.privacy import (
     BudgetCharge,
-    LedgerEntry,
     PrivacyAccountant,
     PrivacyGuarantee,
     active_accountant,
@@ -59,7 +58,7 @@ def test_spending_adds_up():
         accountant.spend(pure(0.1), label="fit")
     assert accountant.total.epsilon == 1.0
     assert accountant.remaining_epsilon == 0.0
-    assert accountant.ledger == (LedgerEntry("fit", pure(0.1)),) * 10
+    assert [entry[:2] for entry in accountant.ledger] == [("fit", pure(0.1))] * 10
     with pytest.raises(BudgetExceededError):
         accountant.spend(pure(1e-9))
 
@@ -354,8 +353,7 @@ def test_entries_have_a_date_a_label_and_what_was_fitted():
     assert "many bytes" not in ledger.to_json()
     for entry in ledger.ledger:
         assert timedelta(0) <= before - datetime.fromisoformat(entry.date) < timedelta(minutes=5)
-    label, guarantee = ledger.ledger[3]  # as ever
-    assert (label, guarantee) == ledger.ledger[3] == ("by hand", pure(0.1))
+    assert ledger.ledger[3][:2] == ("by hand", pure(0.1))
     again = PrivacyAccountant.from_json(ledger.to_json())
     assert list(map(repr, again.ledger)) == list(map(repr, ledger.ledger))
 

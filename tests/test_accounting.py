@@ -42,8 +42,8 @@ resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 import os, tempfile
 import numpy as np
-from skdplda import ReleasedTopicModel, load_released
-from skdplda.privacy import *
+from skdplda import PrivacyGuarantee, ReleasedTopicModel, load_released
+from skdplda.privacy import compose_events, delta_of, epsilon_of, gaussian_event, pure_event, selection_event
 rng = np.random.default_rng(0)
 event = {event}
 guarantee = PrivacyGuarantee.from_event(event, 1e-6, status="proven")

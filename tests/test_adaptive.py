@@ -25,9 +25,11 @@ from skdplda.exact._tables import constant
 from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
 from skdplda.priors._public import WordPrior
+from skdplda.priors._shrinkage import shrink_frequencies
 from skdplda.privacy import epsilon_of, gaussian_event
+from skdplda.rounds import Spending
 from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, least_share, least_total, planned_noise
-from skdplda.rounds._bounds import GRID, shortened, word_weights
+from skdplda.rounds._bounds import NORM_BOUND, shortened, word_weights
 from skdplda.rounds._queries import (
     ClusterCounts,
     PriorVotes,
@@ -36,16 +38,15 @@ from skdplda.rounds._queries import (
     VectorSums,
     VectorVotes,
     WordTotals,
-    nearest,
-    unit_rows,
+    divided,
+    normalized_rows,
 )
 from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._shrinkage import shrink_frequencies
-from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
+from skdplda.rounds._spending import BudgetPlan, NoisePlan
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
-KINDS = ["words", "fit", "vectors", "clusters", "frequent", "topics", "votes", "priors"]
+KINDS = ["words", "vector_votes", "vectors", "clusters", "frequent", "topics", "votes", "priors"]
 MODELS = [PrivateCGSLDA, VIPSLDA]
 
 
@@ -83,7 +84,7 @@ def random_query(kind, n_words, rng, *, for_users):
         return WordTotals(n_words)
     vectors = rng.standard_normal((n_words, n_dimensions)) * (rng.random(n_words) < 0.8)[:, None]
     vectors[1 % n_words] = -vectors[0]
-    if kind == "fit":
+    if kind == "vector_votes":
         return VectorVotes(vectors)
     centres = rng.standard_normal((n_dimensions, n_topics))
     centres /= np.sqrt((centres**2).sum(axis=0))
@@ -128,20 +129,20 @@ def test_a_unit_contributes_no_more_than_the_grid(kind, model):
         others = slice(None, len(X) - 1) if groups is None else groups < 99
         rest = None if groups is None else groups[others]
         collect = partial(e_step, n_topics=n_topics, model=model)
-        without = collect(X[others], rest).collect(query, 0, None).copy()
-        contribution = collect(X, groups).collect(query, 0, None) - without
-        assert contribution.shape == query.shape and query.norm == 2
+        without = collect(X[others], rest).collect(query, 0, None).total.copy()
+        contribution = collect(X, groups).collect(query, 0, None).total - without
+        assert contribution.shape == query.shape
         square = norm(contribution, 2)
-        assert square <= GRID**2
+        assert square <= NORM_BOUND**2
         largest[groups is None] = max(largest[groups is None], square)
         if not sampled:
             own = slice(len(X) - 1, None) if groups is None else groups == 99
-            alone = collect(X[own], None if groups is None else groups[own]).collect(query, 0, None)
+            alone = collect(X[own], None if groups is None else groups[own]).collect(query, 0, None).total
             assert_array_equal(contribution, alone)
         else:
-            again = collect(X[others], rest).collect(query, 0, None)
+            again = collect(X[others], rest).collect(query, 0, None).total
             assert_array_equal(again, without)
-    assert min(largest.values()) > 0.999 * GRID**2
+    assert min(largest.values()) > 0.999 * NORM_BOUND**2
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -155,14 +156,14 @@ def test_frequent_words_are_those_of_documents_that_have_no_others(model, groupe
     some = np.where(words[:, None], table, np.float32(0))
     steps, alone, fresh = (e_step(counts, groups, 3, model) for counts in (X, X[:, words], X))
     for round_ in range(3):  # hidden state moves on
-        of_some = steps.collect(TopicWordCounts(some, some=True), round_, None)
+        of_some = steps.collect(TopicWordCounts(some, some=True), round_, None).total
         assert of_some.shape == (words.sum(), 3)
-        assert_array_equal(of_some, alone.collect(TopicWordCounts(table[words]), round_, None))
+        assert_array_equal(of_some, alone.collect(TopicWordCounts(table[words]), round_, None).total)
         state = steps.arrays()
         steps = e_step(X, groups, 3, model)
         steps.restore(state)
     of_all = TopicWordCounts(table)
-    assert_array_equal(steps.collect(of_all, 3, None), fresh.collect(of_all, 3, None))
+    assert_array_equal(steps.collect(of_all, 3, None).total, fresh.collect(of_all, 3, None).total)
     assert "words" not in steps.arrays()
 
 
@@ -183,8 +184,8 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
         if kind in ("frequent", "topics"):
             query = TopicWordCounts(np.repeat(query.table[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32))
         own = {"words": X, "votes": judges, "priors": judges}.get(kind, learning)
-        total = e_step(X, groups, 3, model, judges=0.4).collect(query, 0, None)
-        assert_array_equal(total, e_step(own, groups, 3, model).collect(query, 0, None))
+        total = e_step(X, groups, 3, model, judges=0.4).collect(query, 0, None).total
+        assert_array_equal(total, e_step(own, groups, 3, model).collect(query, 0, None).total)
     more = e_step(X[40:], None, 3, model, judges=0.4, first_document=40)  # as on a worker
     assert_array_equal(more._judging, e_step(X, None, 3, model, judges=0.4)._judging[40:])
 
@@ -193,7 +194,7 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
 def test_a_block_without_judges_adds_nothing(kind):
     """Who is a judge is drawn: a fit that failed for want of one would tell that."""
     X, query = np.ones((5, 12), int), random_query(kind, 12, np.random.default_rng(1), for_users=False)
-    total = e_step(X, None, 3, VIPSLDA, judges=1e-9).collect(query, 0, None)
+    total = e_step(X, None, 3, VIPSLDA, judges=1e-9).collect(query, 0, None).total
     assert_array_equal(total, np.zeros((4 if kind == "priors" else 1, 1)))
 
 
@@ -205,17 +206,17 @@ def test_the_statement_tells_of_judges_and_of_the_prior():
     assert "doc_topic_prior_" not in VIPSLDA(5, epsilon=1.0).privacy_cost().released
 
 
-@pytest.mark.parametrize("kind", ["fit", "votes"])
+@pytest.mark.parametrize("kind", ["vector_votes", "votes"])
 def test_an_empty_document_does_not_vote_for_itself(kind):
     """Its vote is a constant, which is the same for all documents without a pair of words."""
     rng = np.random.default_rng(0)
     query = random_query(kind, 5, rng, for_users=False)
     totals = {
-        int(e_step(np.array(rows), None, 3, VIPSLDA).collect(query, 0, None)[0, 0])
+        int(e_step(np.array(rows), None, 3, VIPSLDA).collect(query, 0, None).total[0, 0])
         for rows in ([[0] * 5], [[0, 0, 1, 0, 0]])
     }
     assert len(totals) == 1
-    assert abs(totals.pop()) <= (0.05 * GRID if kind == "fit" else 0)
+    assert abs(totals.pop()) <= (0.05 * NORM_BOUND if kind == "vector_votes" else 0)
 
 
 def planted(n_documents=120, n_words=24, n_topics=3):
@@ -232,16 +233,16 @@ def test_documents_are_divided_whatever_stands_beside_them():
     vectors, centres = rng.standard_normal((60, 37)), rng.standard_normal((37, 20))
     X = counts_of(rng.poisson(0.1, (1200, 60)))
     query = VectorSums(vectors, centres / np.sqrt((centres**2).sum(axis=0)))
-    whole = nearest(X, query)
+    whole = divided(X, query)
     for n in (1, 2, 3, 7, 100, 999, 1000, 1001, 1199):
-        for part, all_of_them in zip(nearest(X[:n], query), whole, strict=True):
+        for part, all_of_them in zip(divided(X[:n], query), whole, strict=True):
             assert_array_equal(part, all_of_them[:n])
 
 
 def test_directions_have_length_one_at_most_whatever_underflows():
     rng = np.random.default_rng(0)
     for exponent in (-320, -308, -200, -170, -162, -155, -150, -100, -17, 0, 100, 150, 155, 200, 307):
-        rows = unit_rows(rng.standard_normal((20, 3)) * 10.0**exponent)
+        rows = normalized_rows(rng.standard_normal((20, 3)) * 10.0**exponent)
         assert (np.sqrt((rows**2).sum(axis=1)) <= 1 + 1e-12).all(), exponent
 
 
@@ -249,10 +250,10 @@ def test_words_that_come_often_do_not_turn_the_fit_vote():
     """A document says the same of the vectors, whether a word stands in it 40,000 or 50,000 times."""
     vectors = np.array([[1.0, 0.2], [1.0, -0.1]])
     votes = [
-        int(e_step(np.array([[n, n]]), None, 3, VIPSLDA).collect(VectorVotes(vectors), 0, None)[0, 0])
+        int(e_step(np.array([[n, n]]), None, 3, VIPSLDA).collect(VectorVotes(vectors), 0, None).total[0, 0])
         for n in (40_000, 50_000)
     ]
-    assert abs(votes[0] - votes[1]) < 1e-3 * GRID
+    assert abs(votes[0] - votes[1]) < 1e-3 * NORM_BOUND
 
 
 # How the budget is divided
@@ -260,7 +261,7 @@ def test_words_that_come_often_do_not_turn_the_fit_vote():
 
 def fakes(rng, multiplier):
     """Return functions of a shape that make releases, of all sizes."""
-    scale = multiplier * GRID
+    scale = multiplier * NORM_BOUND
     yield lambda shape: np.rint(scale * rng.standard_normal(shape)).astype(np.int64)
     yield lambda shape: np.rint(50 * scale * rng.standard_normal(shape) ** 2).astype(np.int64)
     yield lambda shape: np.zeros(shape, np.int64)
@@ -275,7 +276,7 @@ def fakes(rng, multiplier):
 def random_prior(rng, n_words, n_topics):
     """Return public knowledge of some kinds, or None."""
     parts = rng.random(3) < 0.6
-    vectors = unit_rows(rng.standard_normal((n_words, 4)) * (rng.random(n_words) < 0.8)[:, None])
+    vectors = normalized_rows(rng.standard_normal((n_words, 4)) * (rng.random(n_words) < 0.8)[:, None])
     parts[0] &= vectors.any()  # as from a `PublicPrior`
     frequencies = rng.gamma(rng.choice([0.01, 0.5]), 1.0, n_words) + 1e-12
     topics = rng.gamma(0.2, 1.0, (min(2, n_topics), n_words)) + 1e-9
@@ -302,7 +303,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
         talk, again = (Conversation(Knowledge(shape, plan, **options), plan) for _ in range(2))
         some, kinds = list(fakes(rng, plan.multipliers[0])), talk.kinds
         always = some[i % len(some)]
-        level = rng.choice([0, 10, 50, 90, 150]) * shape[1] * plan.multipliers[0] * GRID / math.sqrt(shape[0])
+        level = rng.choice([0, 10, 50, 90, 150]) * shape[1] * plan.multipliers[0] * NORM_BOUND / math.sqrt(shape[0])
         while talk.ask is not None:
             assert talk.multiplier <= plan.multipliers[0] * math.sqrt((1 + 1e-9) / least_share(n_rounds))
             fake = always if i < len(some) else some[rng.integers(len(some))]
@@ -357,7 +358,7 @@ def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, la
     while talk.ask is not None:
         deviation, before = plan.deviation(0) / math.sqrt(talk.ask.share), talk.known.table
         value = {"words": plan.deviation(0) * signal / 20, "votes": votes * deviation}.get(kinds[-1], deviation)
-        talk.answer(np.full(talk.ask.query.shape, round(value * GRID)))
+        talk.answer(np.full(talk.ask.query.shape, round(value * NORM_BOUND)))
     assert kinds[-1] == last and talk.known.topics_pay == pays and kinds.count("votes") == 1
     assert math.fsum(shares) == pytest.approx(1)
     if pays and last == "words":  # these are for the model alone: no topics are asked after them
@@ -380,7 +381,7 @@ def test_topics_kept_apart_follow_from_the_signal(weighted, signal, apart, seede
     talk = Conversation(Knowledge((400, 20), plan, 0, weighted=weighted, prior=prior), plan)
     apart, kinds = max(apart, seeded), talk.kinds
     while talk.ask is not None:
-        query, scale = talk.ask.query, plan.deviation(0) * GRID
+        query, scale = talk.ask.query, plan.deviation(0) * NORM_BOUND
         if kinds[-1] in ("frequent", "topics"):
             assert query.table.shape == (400, apart)
         fake = scale * rng.gamma(0.2, 50.0, query.shape)
@@ -400,7 +401,7 @@ def test_topics_are_tried_above_a_signal():
         plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
         for factor in (0.99, 1.01):
             talk = Conversation(Knowledge((400, n_topics), plan, 0, weighted=True), plan)
-            talk.answer(np.full((400, 1), round(factor * least * plan.deviation(0) * GRID / 20)))
+            talk.answer(np.full((400, 1), round(factor * least * plan.deviation(0) * NORM_BOUND / 20)))
             assert talk.known.topics_pay == (factor > 1)
             assert (talk.kinds[1] == "words") == (factor < 1)
 
@@ -415,7 +416,7 @@ def test_a_table_of_fewer_columns_asks_for_fewer_topics(model, grouped):
     tables = rng.gamma(0.5, 100.0, (3, X.shape[1], 3)).astype(np.float32) + np.float32(1)
     for round_, table in enumerate(tables):
         query = TopicWordCounts(table)
-        assert_array_equal(fewer.collect(query, round_, None), few.collect(query, round_, None))
+        assert_array_equal(fewer.collect(query, round_, None).total, few.collect(query, round_, None).total)
         resumed = e_step(X, groups, 5, model)
         resumed.restore({name: np.array(a) for name, a in fewer.arrays().items()})
         fewer = resumed
@@ -427,10 +428,14 @@ def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():
     for prior in (None, WordPrior(rng.standard_normal((400, 5)))):
         talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True, prior=prior), plan)
         while talk.ask is not None:
-            value = plan.deviation(0) * GRID * {"words": 7.0, "fit": -100.0, "votes": 100.0}.get(talk.kinds[-1], 10.0)
+            value = (
+                plan.deviation(0)
+                * NORM_BOUND
+                * {"words": 7.0, "vector_votes": -100.0, "votes": 100.0}.get(talk.kinds[-1], 10.0)
+            )
             talk.answer(np.full(talk.ask.query.shape, round(value)))
         parts.append(talk.kinds[talk.kinds.index("topics") :])
-        assert ("fit" in talk.kinds) == (prior is not None)
+        assert ("vector_votes" in talk.kinds) == (prior is not None)
     assert parts[0] == parts[1] and "votes" in parts[0]
 
 
@@ -441,9 +446,9 @@ def test_vectors_shape_seeded_topics_only_where_they_fit(answer):
     for vectors in (None, rng.standard_normal((400, 5))):
         prior = WordPrior(vectors, **seeds)
         talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True, prior=prior), plan)
-        values = {"words": 7.0, "fit": answer}
+        values = {"words": 7.0, "vector_votes": answer}
         while (kind := talk.kinds[-1]) in values:
-            value = round(plan.deviation(0) * GRID * values[kind])
+            value = round(plan.deviation(0) * NORM_BOUND * values[kind])
             talk.answer(np.full(talk.ask.query.shape, value))
         starts.append(talk.known._start[:, :2])
     assert np.allclose(*starts) == (answer < 0)
@@ -486,13 +491,13 @@ def test_releases_of_topics_tell_of_word_frequencies_too(pays, weighted):
             query, multiplier, kind = talk.ask.query, talk.multiplier, talk.kinds[-1]
             shape = query.shape
             spent += {"words": 1, "topics": 1 / 3, "votes": 0}[kind] * talk.ask.share
-            mass = 16_000 * GRID * (frequencies / shape[1])[:, None] * np.ones(shape[1])
+            mass = 16_000 * NORM_BOUND * (frequencies / shape[1])[:, None] * np.ones(shape[1])
             if kind == "topics":  # rounds of topics without any
                 weights = word_weights(query.table) if weighted else np.ones(300)
                 mass *= (weights / np.sqrt(frequencies @ weights**2))[:, None]  # scaled to the bound
             if kind == "votes":
-                mass = np.full((1, 1), (1 if pays else -1) * 100 * multiplier * GRID)
-            noise = multiplier * GRID * rng.standard_normal(shape)
+                mass = np.full((1, 1), (1 if pays else -1) * 100 * multiplier * NORM_BOUND)
+            noise = multiplier * NORM_BOUND * rng.standard_normal(shape)
             talk.answer(np.rint(mass + noise).astype(np.int64))
         whole = plan.multipliers[0] / math.sqrt(spent) / 16_000
         released = shrink_frequencies(frequencies + whole * rng.standard_normal(300), whole)
@@ -577,7 +582,7 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
     settings["doc_topic_prior"] = None if with_prior else "infer"
     whole = model(3, **settings).fit(X)
     kinds, multipliers = list(seen.kinds), list(seen.multipliers)
-    without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent", "priors"}
+    without = {"vector_votes", "vectors", "clusters"} if not with_prior else {"frequent", "priors"}
     assert set(kinds) == set(KINDS) - without
     # After the first of each kind, before the first of topics, and after the last.
     firsts = sorted({kinds.index(kind) + 1 for kind in kinds} | {kinds.index("topics"), len(kinds)})
@@ -667,7 +672,7 @@ def test_vectors_that_do_not_fit_are_dropped(model, seen):
 
     plain = best(None)
     by_chance = best(WordPrior(np.random.default_rng(0).standard_normal((40, 30))))
-    assert seen.known.vectors is None and seen.kinds.count("fit") == 4 and "clusters" not in seen.kinds
+    assert seen.known.vectors is None and seen.kinds.count("vector_votes") == 4 and "clusters" not in seen.kinds
     assert by_chance == pytest.approx(plain, rel=0.05)
     fitting = best(WordPrior(vectors))
     assert seen.known.vectors is not None
@@ -710,10 +715,10 @@ def test_a_model_is_no_worse_than_private_word_frequencies(epsilon):
     """
     corpus = make_lda_corpus(1500, 150, 6, mean_length=30, random_state=1)
     train, test = corpus.data[:1200], corpus.data[1200:]
-    total, excess = e_step(train, None, 3, VIPSLDA).collect(WordTotals(150), 0, None)[:, 0], []
+    total, excess = e_step(train, None, 3, VIPSLDA).collect(WordTotals(150), 0, None).total[:, 0], []
     for seed in range(24):
         fitted = VIPSLDA(6, epsilon=epsilon, random_state=seed).fit(train)
-        scale = fitted.privacy_guarantee_.event.noise_multiplier * GRID
+        scale = fitted.privacy_guarantee_.event.noise_multiplier * NORM_BOUND
         noisy = np.maximum(total + scale * np.random.default_rng(seed).standard_normal(150), 0)
         noisy /= noisy.sum()
         floor = min(perplexity(test, (mix * noisy + (1 - mix) / 150)[None]) for mix in np.linspace(0, 0.95, 20))
@@ -734,10 +739,10 @@ def test_a_small_corpus_is_no_worse_than_private_word_frequencies(model, public,
     if public == "vectors of other words":
         vectors = vectors[np.random.default_rng(0).permutation(80)]
     prior = None if public == "nothing" else WordPrior(vectors)
-    total, excess = e_step(train.toarray(), None, 3, VIPSLDA).collect(WordTotals(80), 0, None)[:, 0], []
+    total, excess = e_step(train.toarray(), None, 3, VIPSLDA).collect(WordTotals(80), 0, None).total[:, 0], []
     for seed in range(3):
         fitted = model(n_topics, epsilon=0.5, random_state=seed, prior=prior).fit(train)
-        scale = fitted.privacy_guarantee_.event.noise_multiplier * GRID
+        scale = fitted.privacy_guarantee_.event.noise_multiplier * NORM_BOUND
         noisy = np.maximum(total + scale * np.random.default_rng(seed).standard_normal(80), 0)
         noisy /= noisy.sum()
         weights = (0, 0.1, 0.3, 0.5, 0.7, 0.9, 1)
@@ -776,7 +781,7 @@ def test_a_checkpoint_belongs_to_the_words_that_the_prior_met(tmp_path):
     def stop(report):
         raise KeyboardInterrupt
 
-    model = VIPSLDA(3, epsilon=20.0, prior=prior, checkpoint=tmp_path / "fit", callback=stop)
+    model = VIPSLDA(3, epsilon=20.0, prior=prior, checkpoint=tmp_path / "vector_votes", callback=stop)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     model.set_params(callback=None)
@@ -845,16 +850,14 @@ def test_audits_see_every_kind_of_release(model):
         "words": (24, 1),
         "votes": (1, 1),
         "priors": (4, 1),
-        "fit": (1, 1),
+        "vector_votes": (1, 1),
         "vectors": (3, 3),
         "frequent": (13, 3),
         "topics": (24, 3),
     }
     for kind, shape in shapes.items():
-        total, norm_order, bound = model(3, random_state=0, prior=WordPrior(vectors)).audit_contributions(
-            X, released=kind
-        )
-        assert total.shape == shape and total.any() and (norm_order, bound) == (2, GRID)
+        sums = model(3, random_state=0, prior=WordPrior(vectors)).audit_contributions(X, released=kind)
+        assert sums.total.shape == shape and sums.total.any() and (sums.norm, sums.bound) == (2, NORM_BOUND)
     with pytest.raises(ValueError, match="needs vectors of words"):
         model(3).audit_contributions(X, released="vectors")
 

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from broken_variants import longer
 from scipy.stats import binom, norm
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
@@ -33,12 +34,11 @@ from skdplda.audit import (
     audit,
     epsilon_lower_bound,
     mechanism_audits,
-    mu_lower_bound,
     one_run_lower_bound,
-    one_run_p_value,
     quick_audit,
 )
 from skdplda.audit._audit import best_threshold
+from skdplda.audit._bounds import mu_lower_bound, one_run_p_value
 from skdplda.audit._canaries import claim_of, prepared
 from skdplda.audit._checks import accounted, contribution
 from skdplda.audit._mechanisms import MECHANISMS
@@ -184,7 +184,7 @@ def test_a_bad_confidence_is_refused_before_anything_is_spent():
 def test_what_an_estimator_without_own_topics_claims_is_audited_too():
     """A claim that grows with the vocabulary counts the canaries' words; a search is judged by its best model."""
     local = audit(LocalPrivateLDA(1, max_iter=1), X, n_canaries=20, verbose=0)
-    assert local.claim.epsilon == LocalPrivateLDA().privacy_cost(6 + 2 * 20).epsilon
+    assert local.claim.epsilon == LocalPrivateLDA().privacy_cost(n_words=6 + 2 * 20).epsilon
     search = PrivateSearchCV(PrivateCGSLDA(max_iter=1), {"n_components": [1, 2]}, mean_trials=1.5)
     report = audit(search, X, n_canaries=200, confidence=CERTAIN, verbose=0)
     assert report.claim == search.privacy_cost() and not report.violated
@@ -255,14 +255,16 @@ def test_noise_that_is_worth_less_than_claimed_is_noticed():
 
 
 @pytest.mark.parametrize("mechanism", ["symmetric", "asymmetric"])
-@pytest.mark.parametrize("max_words", [None, 1, 2])
-def test_reports_that_lose_more_than_claimed_are_noticed(mechanism, max_words):
+@pytest.mark.parametrize("max_words_per_document", [None, 1, 2])
+def test_reports_that_lose_more_than_claimed_are_noticed(mechanism, max_words_per_document):
     class Boastful(LocalPrivateLDA):
         def privacy_cost(self, n_words=None, *, unit="document"):
-            honest = super().privacy_cost(n_words, unit=unit)
+            honest = super().privacy_cost(n_words=n_words, unit=unit)
             return replace(honest, epsilon=0.8 * honest.epsilon, event=None)
 
-    estimator = Boastful(2, randomizer=LocalRandomizer(1.0, mechanism=mechanism, max_words=max_words))
+    estimator = Boastful(
+        2, randomizer=LocalRandomizer(1.0, mechanism=mechanism, max_words_per_document=max_words_per_document)
+    )
     assert report_law(estimator)[0] and drawn_reports(estimator)[0]
 
 
@@ -300,7 +302,7 @@ def test_the_bound_is_audited_in_rounds_that_draw_too():
     collect = GibbsEStep.collect
     estimator = PrivateCGSLDA(2, epsilon=1.0)
     assert not contribution(estimator)[0]
-    with patch.object(GibbsEStep, "collect", lambda self, *asked: collect(self, *asked) * 6 // 5):
+    with patch.object(GibbsEStep, "collect", lambda self, *asked: longer(collect(self, *asked))):
         assert contribution(estimator)[0]
 
 
@@ -350,7 +352,7 @@ def test_no_mechanism_goes_without_an_audit(name, parameter, option):
 def test_every_law_of_reports_and_every_rule_of_the_variational_estimator_has_a_row():
     """These choices stand in another object, or are said not to affect privacy: audits look at them all the same."""
     laws = {
-        (p["input"], p["randomizer"].mechanism, p["randomizer"].max_words is None)
+        (p["input"], p["randomizer"].mechanism, p["randomizer"].max_words_per_document is None)
         for p, _ in MECHANISMS["LocalPrivateLDA"]
         if "input" in p
     }

@@ -32,8 +32,9 @@ SUMS = set(
         """,
     )
 )
-# Those of the package: E-steps (`collect`), words of units, workers, and methods of kernels.
-SUMS |= {"collect", "used", "shared", "filled", "total", "sum_weighted", "move"}
+# Those of the package: E-steps (`collect`), words of units, workers, methods of kernels, and what makes a `Bounded`.
+MAKERS = {"add_scaled", "add_whole", "add_rows", "bounded_elsewhere", "_make_bounded"}
+SUMS |= {"collect", "used", "shared", "filled", "total", "sum_weighted", "move"} | MAKERS
 SUM_METHODS = ("_sum_", "sum_", "collect", "votes")  # how methods of E-steps and queries begin, by convention
 # All laws of NumPy's generators, all of SciPy's (`rvs`), sources of bits, and the samplers of the package.
 LAWS = {name for kind in (np.random.Generator, np.random.RandomState) for name in dir(kind) if name[0] != "_"}
@@ -58,7 +59,7 @@ MAP = {
         "Private rounds: the noisy sum of units, each bounded by rounds/_bounds.py, on workers too.",
         {
             "rounds/_loop.py:converse.answer",
-            "exact/_loop.py:answer_exactly.answer",  # without noise, and without a promise
+            "exact/_loop.py:answer_exactly.collected",  # without noise, and without a promise
             "esteps/_gibbs.py:GibbsEStep.collect",
             "esteps/_gibbs.py:GibbsEStep._sum_soft_counts",
             "esteps/_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
@@ -67,6 +68,11 @@ MAP = {
             "esteps/_listed.py:ListedEStep.collect",  # the same
             "esteps/_segments.py:SegmentEStep.collect",
             "esteps/_variational.py:VariationalEStep.collect",
+            # What all of these add up by: each unit's part is checked in whole numbers.
+            "rounds/_bounds.py:Contributions.add_rows",
+            "rounds/_bounds.py:Contributions._merged",
+            "rounds/_bounds.py:Contributions._add",
+            "rounds/_bounds.py:weighted_words",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
             "rounds/_respondents.py:AdaptiveEStep.collect",  # by the query, or topics, by the model's E-step: Lemma 6
             "rounds/_queries.py:WordTotals.collect",  # unit_weights of rounds/_bounds.py: Lemma 1
@@ -78,24 +84,23 @@ MAP = {
             "rounds/_queries.py:ClusterCounts.collect",  # the same, or unit_weights for users: Lemma 4
             "rounds/_queries.py:ClusterCounts._add",  # a part of them
             # Clusters of embeddings; lemmas are those of doc/theory/embedding.rst.
-            "rounds/_bounds.py:scaled_to_grid",  # a unit's norm, in integers: Lemma 2
+            "rounds/_bounds.py:scaled",  # a unit's norm, in integers: Lemma 2
             "esteps/_clusters.py:DirectionSums.collect",  # by the three methods of the E-step below
             "esteps/_clusters.py:EmbeddedWords.collect",
             "esteps/_clusters.py:ClusterWords.collect",
             "esteps/_clusters.py:ClusterEStep.collect",
-            "esteps/_clusters.py:ClusterEStep.sum_directions",  # SIZE and STEP, or scaled_to_grid: Lemmas 2, 3
+            "esteps/_clusters.py:ClusterEStep.sum_directions",  # SIZE and STEP, or `scaled`: Lemmas 2, 3
             "esteps/_clusters.py:ClusterEStep._add_shared",  # the latter
             "esteps/_clusters.py:ClusterEStep._unit_sums",  # before it is scaled there
             "esteps/_clusters.py:ClusterEStep.sum_words",  # unit_weights of rounds/_bounds.py
-            "esteps/_clusters.py:ClusterEStep.sum_cluster_words",  # scaled_to_grid
+            "esteps/_clusters.py:ClusterEStep.sum_cluster_words",  # `scaled`
             # Estimators of other authors, whatever their documents' values are: doc/theory/rounds.rst.
-            "rounds/_units.py:UnitEStep._add",  # a user's documents, and then units, by scaled_values
-            "models/_periods.py:PeriodEStep.__init__",  # a unit's sum, which it bounds: doc/theory/periods.rst
-            "models/_periods.py:PeriodEStep.collect",
+            "esteps/_methods.py:UnitEStep._add",  # a user's documents, and then units, by `scaled`
+            "models/_periods.py:PeriodEStep.collect",  # a unit's sum, which is checked: doc/theory/periods.rst
             "rounds/_sharded.py:PartialEStep.collect",
             "rounds/_sharded.py:ShardedEStep.collect",
             "distributed/_actor.py:Actor.total",
-            "distributed/_pool.py:ActorPool.total.ask",
+            "distributed/_pool.py:ActorPool.total.add_up",
         },
         {"rounds/_loop.py:converse.answer", "rounds/_spending.py:NoisePlan.draw"},  # of the scale of Spending.take
     ),
@@ -339,10 +344,28 @@ def test_documents_are_asked_by_the_loops_alone():
     calls = {place for place, what in listed().items() if what["collect"]}
     assert {place for place in calls if not place.endswith(".collect")} == {
         "rounds/_loop.py:converse.answer",
-        "exact/_loop.py:answer_exactly.answer",
+        "exact/_loop.py:answer_exactly.collected",
         "models/_base.py:BaseRoundsModel.audit_contributions",  # the curator's own audit
         "models/_embedding.py:EmbeddingTopics.audit_contributions",
-        "rounds/_units.py:check_contribution.rounds",  # of documents that are made up
+        "esteps/_methods.py:check_contribution.rounds",  # of documents that are made up
+    }
+
+
+def test_sums_that_may_get_noise_are_made_in_these_places_alone():
+    """`bounded_elsewhere` takes a sum's bound from the kernel, or from workers: the tests below show each unit's."""
+    made = {place for place, what in listed().items() if what["bounded_elsewhere"]}
+    assert made == {
+        "esteps/_gibbs.py:GibbsEStep.collect",  # test_estep_gibbs.py
+        "esteps/_variational.py:VariationalEStep.collect",  # test_vips.py
+        "esteps/_segments.py:SegmentEStep.collect",  # test_pctd.py
+        "esteps/_clusters.py:ClusterEStep.sum_directions",  # test_embedding.py
+        "rounds/_queries.py:WordTotals.collect",  # unit_weights: test_sensitivity.py
+        "esteps/_clusters.py:ClusterEStep.sum_words",  # the same
+        "rounds/_sharded.py:ShardedEStep.collect",  # of what E-steps on workers have bounded: test_distributed.py
+    }
+    assert {place for place, what in listed().items() if what["_make_bounded"]} == {
+        "rounds/_bounds.py:Contributions.bounded",
+        "rounds/_bounds.py:bounded_elsewhere",
     }
 
 

@@ -21,7 +21,7 @@ from skdplda.models._cgs import GAMMA_SHAPE
 from skdplda.privacy import Randomness, calibrate_gaussian, observing
 from skdplda.published import PriTopLDA
 from skdplda.rounds import _adaptive
-from skdplda.rounds._bounds import GRID, word_weights
+from skdplda.rounds._bounds import NORM_BOUND, word_weights
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import NoisePlan
 from skdplda.rounds._tables import initial_table
@@ -427,10 +427,10 @@ def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypat
     def note_sum(self, query, *arguments):
         kinds.append(kind_of(query))
         sums.append(collect(self, query, *arguments))
-        return sums[-1].copy()
+        return sums[-1]
 
     def note_release(kind, query, noisy, multiplier):
-        noise.append((noisy - sums[-1]) * (5 / GRID))  # a document of 25 different words counts each once
+        noise.append((noisy - sums[-1].total) * (5 / NORM_BOUND))  # a document of 25 different words counts each once
 
     monkeypatch.setattr(AdaptiveEStep, "collect", note_sum)
     monkeypatch.setattr(_adaptive, "LATE_SHARE", 0.0)  # these topics are clear: no part of theirs goes to words

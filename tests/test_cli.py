@@ -27,7 +27,7 @@ from skdplda import (
     privacy_guarantee,
 )
 from skdplda._optional import import_optional
-from skdplda.cli._corpus import Documents, read_corpus
+from skdplda.cli._corpus import Texts, read_corpus
 from skdplda.cli._demo import run_demo
 from skdplda.cli._main import _parser
 from skdplda.cli._paths import OUTPUT, OUTPUTS, READ, WRITTEN
@@ -702,13 +702,13 @@ def test_documents_are_called_what_a_column_says_and_groups_are_users(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     for name in ("a.csv", "a.json", "a.parquet"):
         argv = ["transform", "x.zip", str(tmp_path / name), "--column", "body", "--id", "key"]
-        ((names, texts),) = Documents(_parser().parse_args(argv)).batches(9)
+        ((names, texts),) = Texts(_parser().parse_args(argv)).batches(9)
         assert names == [row["key"] for row in rows] and set(texts) == {"apple"}
-        argv = ["fit", *PRICE, str(tmp_path / name), "--column", "body", "--group", "who"]
-        documents = Documents(_parser().parse_args(argv))
+        argv = ["fit", *PRICE, str(tmp_path / name), "--column", "body", "--users", "who"]
+        documents = Texts(_parser().parse_args(argv))
         assert len(list(documents)) == 5 and documents.users == [row["who"] for row in rows]
         with pytest.raises(ValueError, match="--column"):
-            list(Documents(_parser().parse_args([*argv, "--column", "nothing"])))
+            list(Texts(_parser().parse_args([*argv, "--column", "nothing"])))
 
 
 @pytest.mark.parametrize(
@@ -755,7 +755,7 @@ def test_bash_completes_commands_options_and_choices(words, offered, capsys):
 def test_batches_of_a_corpus_make_the_whole(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(f"word{i}" for i in range(7)), encoding="utf-8")
     args = _parser().parse_args(["transform", "x.zip", str(tmp_path / "a.txt")])
-    batches = list(Documents(args).batches(3))
+    batches = list(Texts(args).batches(3))
     assert [names for names, _ in batches] == [[0, 1, 2], [3, 4, 5], [6]]
     assert [text.strip() for _, texts in batches for text in texts] == [f"word{i}" for i in range(7)]
 
@@ -984,7 +984,7 @@ def test_users_that_are_no_names_are_refused(corpus, user):
 
 def documents_of(path):
     price = ["--epsilon", "1", "--column", "body", "--users", "who"]
-    return Documents(_parser().parse_args(["fit", str(path), *price]))
+    return Texts(_parser().parse_args(["fit", str(path), *price]))
 
 
 # --- files that would take the place of others ----------------------------------------------------------

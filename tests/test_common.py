@@ -65,7 +65,7 @@ VARIANTS = [
     PublishedHDPLDA(**SMALL, noise_epsilon=5.0, inherent_epsilon=5.0, return_trace=True),
     *[LocalPrivateLDA(**SMALL, reconstruction=reconstruction) for reconstruction in ("bayes", "moment")],
     LocalPrivateLDA(**SMALL, randomizer=LocalRandomizer(bit_epsilon=float("inf"))),
-    LocalRandomizer(bit_epsilon=float("inf"), mechanism="asymmetric", max_words=3),
+    LocalRandomizer(bit_epsilon=float("inf"), mechanism="asymmetric", max_words_per_document=3),
     VIPSLDA(**SMALL, epsilon=float("inf")),
     VIPSLDA(**SMALL, learning_method="online", max_norm=9.0),
     PCTD(**SMALL, epsilon=float("inf")),
@@ -144,7 +144,7 @@ def test_a_pipeline_from_texts_to_proportions(texts):
     assert pipe[-1].topic_word_.shape == (3, 40)
 
 
-@pytest.mark.parametrize("scoring", [None, make_coherence_scorer(n_top=5)])
+@pytest.mark.parametrize("scoring", [None, make_coherence_scorer(n_words=5)])
 def test_a_grid_search_over_epsilon(texts, scoring):
     search = GridSearchCV(pipeline(), {"lda__epsilon": [1, 10, float("inf")]}, cv=3, scoring=scoring)
     search.fit(texts)
@@ -240,6 +240,6 @@ def test_coherence_is_finite_for_every_estimator_under_heavy_noise(estimator, me
     lacking = corpus.feature_names[model.topic_word_.argmax(axis=1)]  # the top word of each topic
     reference = [[word for word in text.split() if word not in lacking] for text in texts]
     for documents in (reference, [text.split() for text in texts]):
-        assert np.isfinite(coherence(model, documents, corpus.feature_names, measure=measure, n_top=5))
-    scorer = make_coherence_scorer(measure, texts=reference, feature_names=corpus.feature_names, n_top=5)
+        assert np.isfinite(coherence(model, documents, corpus.feature_names, measure=measure, n_words=5))
+    scorer = make_coherence_scorer(measure, texts=reference, feature_names=corpus.feature_names, n_words=5)
     assert np.isfinite(scorer(model, corpus.data))

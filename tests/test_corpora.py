@@ -47,10 +47,14 @@ def rows(data):
 
 def test_every_corpus_that_a_benchmark_reads_is_listed(corpora):
     files = {corpus.file for corpus in corpora.CORPORA.values()}
-    read = set()
+    read, named = set(), set()
     for path in BENCHMARKS.rglob("*.py"):
-        read |= set(re.findall(r'"([\w.]+\.(?:jsonl\.xz|npz|json))"', path.read_text(encoding="utf-8")))
-    assert {"20news_bydate_raw.jsonl.xz", "pheme_clean.json"} <= read <= files
+        source = path.read_text(encoding="utf-8")
+        read |= set(re.findall(r'"([\w.]+\.(?:jsonl\.xz|npz|json))"', source))
+        named |= set(re.findall(r'path_of\("([\w.-]+)"\)', source))
+    made = {"sentences.npz"}  # by a program beside
+    assert {"20news_bydate_raw.jsonl.xz", "pheme_clean.json"} <= read <= files | made
+    assert {"20news", "tweets"} <= named <= corpora.CORPORA.keys() | made
     assert {f"{kind}.{name}" for kind in ("docword", "vocab") for name in ("kos.txt", "nips.txt")} <= {
         file.removesuffix(".gz") for file in files
     }

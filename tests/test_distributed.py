@@ -509,7 +509,7 @@ class sums_of:
 @pytest.mark.parametrize("users", [False, True])
 def test_selection(mechanism, users, X, shards):
     groups = np.repeat([5, 1, 3], SIZES) * 100 + np.arange(400) % 40 if users else None
-    selector = DPVocabularySelector(epsilon=6, delta=0.001, mechanism=mechanism, max_words_per_unit=9, random_state=0)
+    selector = DPVocabularySelector(epsilon=6, delta=0.001, method=mechanism, max_words_per_unit=9, random_state=0)
     here, there = clone(selector).fit(X, groups=groups), clone(selector).fit(shards, groups=groups)
     assert 0 < here.support_.sum() < X.shape[1]
     assert_array_equal(here.support_, there.support_)
@@ -518,8 +518,8 @@ def test_selection(mechanism, users, X, shards):
 
 
 def test_selection_that_needs_one_machine(shards, client):
-    with pytest.raises(ValueError, match="must be on this machine for mechanism='policy_gaussian'"):
-        DPVocabularySelector(mechanism="policy_gaussian").fit(shards)
+    with pytest.raises(ValueError, match="must be on this machine for method='policy_gaussian'"):
+        DPVocabularySelector(method="policy_gaussian").fit(shards)
     selector = DPVocabularySelector(public_vocabulary=[3, 1]).fit(shards)
     assert np.flatnonzero(selector.support_).tolist() == [1, 3]
     with pytest.raises(ValueError, match="column numbers from 0 to 59"):
@@ -703,8 +703,8 @@ class TestEmbeddings:
             )
         with pytest.raises(ValueError, match="documents of one user in several blocks"):
             clone(self.MODEL).fit(shards, groups=np.zeros(400, int))
-        with pytest.raises(ValueError, match="init must have 6 columns"):
-            clone(self.MODEL).set_params(init=np.eye(4)).fit(shards)
+        with pytest.raises(ValueError, match="public_rows must have 6 columns"):
+            clone(self.MODEL).set_params(public_rows=np.eye(4)).fit(shards)
         with pytest.raises(ValueError, match=r"block [012] must hold embeddings, and is a path"):
             clone(self.MODEL).fit(ShardedCounts(["V.npy"], client=client))
         with pytest.raises(ValueError, match=r"block [012] must hold counts; got EmbeddedTexts"):

@@ -13,7 +13,7 @@ from skdplda.datasets import _disk as disk
 from skdplda.datasets import write_counts
 from skdplda.priors._public import WordPrior
 from skdplda.rounds import _documents as documents
-from skdplda.rounds._bounds import GRID, shortened, unit_weights
+from skdplda.rounds._bounds import NORM_BOUND, shortened, unit_weights
 
 INF = float("inf")
 N_DOCUMENTS, N_WORDS = 30, 9
@@ -45,9 +45,9 @@ def test_weights_of_users_are_those_of_memory(tmp_path, sizes, least, max_length
         options = {"max_length": max_length, "key": 3}
         counts = write_counts(tmp_path / str(seed), [X[:11], X[11:]])
         for left in (None, words):
-            stored = documents.Documents(counts, units, **options, words=left)
+            stored = documents.CutDocuments(counts, units, **options, words=left)
             whole = shortened(sp.csr_array(sp.vstack([block for _, block in counts.blocks()])))
-            read = documents.Documents(whole, units, **options, words=left)
+            read = documents.CutDocuments(whole, units, **options, words=left)
             [(numbers, all_documents)] = read.blocks()
             expected = unit_weights(all_documents, units, 2, least)
             np.testing.assert_array_equal(read.weights(all_documents, numbers, 2, least), expected)
@@ -84,7 +84,7 @@ def test_a_user_on_disk_contributes_no_more_than_the_grid(tmp_path, sizes, kind)
 
     def total(data, users):
         data = model._read(data, users, plan, randomness)
-        return model._e_step(plan, randomness, data).collect(query, 0, None)
+        return model._e_step(plan, randomness, data).collect(query, 0, None).total
 
     for seed in range(20):
         query = random_query(kind, N_WORDS, rng, for_users=True)
@@ -105,7 +105,7 @@ def test_a_user_on_disk_contributes_no_more_than_the_grid(tmp_path, sizes, kind)
             ]
             np.testing.assert_array_equal(whole - parts[1], parts[0])
             largest = max(largest, norm(parts[0], 2))
-            assert largest <= GRID**2
-        if seed and largest > 0.1 * GRID**2:  # of the rarest kind 2 of 3 corpora do: 20 suffice but for 1e-9
+            assert largest <= NORM_BOUND**2
+        if seed and largest > 0.1 * NORM_BOUND**2:  # of the rarest kind 2 of 3 corpora do: 20 suffice but for 1e-9
             break
-    assert largest > 0.1 * GRID**2
+    assert largest > 0.1 * NORM_BOUND**2

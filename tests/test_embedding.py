@@ -33,13 +33,12 @@ from skdplda.esteps._clusters import (
     EmbeddedWords,
     Embeddings,
     grid_directions,
-    scaled_to_grid,
     soft_weights,
     weight_table,
 )
 from skdplda.models._cluster_rounds import ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares
 from skdplda.rounds import EStep, Query
-from skdplda.rounds._bounds import GRID, shortened
+from skdplda.rounds._bounds import NORM_BOUND, scaled, shortened
 
 SHOUT = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 SMALL = pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")
@@ -81,7 +80,7 @@ def collected(vectors, counts, groups, query):
     counts = shortened(sp.csr_array(np.asarray(counts, np.int32)))
     counts.indptr = counts.indptr.astype(np.int64)
     units = None if groups is None else check_groups(groups, len(vectors))
-    return ClusterEStep(Embeddings(np.asarray(vectors), counts), units).collect(query, 0, None)
+    return ClusterEStep(Embeddings(np.asarray(vectors), counts), units).collect(query, 0, None).total
 
 
 def exact_norm(moved):
@@ -92,13 +91,13 @@ def test_the_parts_are_of_the_protocols():
     step = ClusterEStep(Embeddings(np.eye(3)))
     assert isinstance(step, EStep)
     for query in queries(np.random.default_rng(0)):
-        assert isinstance(query, Query) and query.norm == 2 and query.lemma.startswith("embedding, Lemma")
+        assert isinstance(query, Query) and query.lemma.startswith("embedding, Lemma")
 
 
 def test_a_document_of_its_own_stays_within_the_bound_by_construction():
-    assert SIZE**2 + STEP**2 * LENGTH**2 <= GRID**2
-    assert SIZE**2 + STEP**2 * LENGTH**2 > 0.99 * GRID**2  # and uses it
-    assert 0.97 * GRID**2 < SIZE**2 + (SOFT_STEP * WEIGHTS * SOFT_LENGTH) ** 2 <= GRID**2
+    assert SIZE**2 + STEP**2 * LENGTH**2 <= NORM_BOUND**2
+    assert SIZE**2 + STEP**2 * LENGTH**2 > 0.99 * NORM_BOUND**2  # and uses it
+    assert 0.97 * NORM_BOUND**2 < SIZE**2 + (SOFT_STEP * WEIGHTS * SOFT_LENGTH) ** 2 <= NORM_BOUND**2
 
 
 @pytest.mark.parametrize("seed", range(36))
@@ -116,7 +115,7 @@ def test_replayed_contributions_keep_the_bound_in_integers(seed):
         whole = collected(X, counts, groups, query)
         assert whole.shape == query.shape
         rest = collected(X[~gone], counts[~gone], left, query)
-        assert exact_norm(whole - rest) <= GRID**2, query.kind
+        assert exact_norm(whole - rest) <= NORM_BOUND**2, query.kind
         alone = collected(X[gone], counts[gone], None if groups is None else groups[gone], query)
         np.testing.assert_array_equal(whole - rest, alone)  # it does not depend on others, to the last bit
 
@@ -126,7 +125,7 @@ def test_a_bound_is_used_by_users_of_many_documents():
     X, counts = rng.normal(size=(500, 4)) + 1, rng.poisson(3, (500, 5))
     for query in queries(rng):
         moved = collected(X, counts, np.zeros(500, int), query)
-        assert 0.98 * GRID < exact_norm(moved) ** 0.5 <= GRID
+        assert 0.98 * NORM_BOUND < exact_norm(moved) ** 0.5 <= NORM_BOUND
 
 
 @pytest.mark.parametrize("n_documents", [1, 2, 3, 4, 9])
@@ -136,7 +135,7 @@ def test_a_user_of_few_documents_that_agree_stays_within_the_bound(n_documents):
     X, counts = np.tile(rng.normal(size=4), (n_documents, 1)), np.tile(rng.poisson(3, 5) + 1, (n_documents, 1))
     for query in queries(rng):
         moved = collected(X, counts, np.zeros(n_documents, int), query)
-        assert 0.9 * GRID < exact_norm(moved) ** 0.5 <= GRID, query.kind
+        assert 0.9 * NORM_BOUND < exact_norm(moved) ** 0.5 <= NORM_BOUND, query.kind
 
 
 @pytest.mark.parametrize("order", [np.arange(40), np.arange(40)[::-1], np.random.default_rng(0).permutation(40)])
@@ -254,20 +253,20 @@ def test_a_row_equal_to_the_centre_has_no_direction():
 
 
 @pytest.mark.parametrize("scale", [1, 2**20, 2**40])
-def test_scaled_to_grid_is_exact_whatever_the_size(scale):
+def test_scaled_is_exact_whatever_the_size(scale):
     values = np.array([[3, 4], [0, 0], [5, 12], [-1, 2]], np.int64) * scale
-    found = scaled_to_grid(values, np.array([0, 1, 2, 2]), 3)
+    found = scaled(values, np.array([0, 1, 2, 2]), 3)
     assert (found[1] == 0).all()
     for unit in ([0], [2, 3]):
-        size = Fraction(exact_norm(found[unit]), GRID**2)
+        size = Fraction(exact_norm(found[unit]), NORM_BOUND**2)
         assert Fraction(9999, 10000) < size <= 1
 
 
 @pytest.mark.parametrize("values", [[2**63 - 1, 2**63 - 1, 1], [2**63 - 1, 1, 0], [-(2**63), 5, 5], [2**62] * 3])
-def test_scaled_to_grid_keeps_the_bound_where_sums_wrap_around(values):
-    found = scaled_to_grid(np.array([values, [3, 4, 0]]), np.array([0, 1]), 2)
-    assert exact_norm(found[0]) <= GRID**2
-    np.testing.assert_array_equal(found[1:], scaled_to_grid(np.array([[3, 4, 0]]), np.array([0]), 1))
+def test_scaled_keeps_the_bound_where_sums_wrap_around(values):
+    found = scaled(np.array([values, [3, 4, 0]]), np.array([0, 1]), 2)
+    assert exact_norm(found[0]) <= NORM_BOUND**2
+    np.testing.assert_array_equal(found[1:], scaled(np.array([[3, 4, 0]]), np.array([0]), 1))
 
 
 def test_blocks_do_not_matter(monkeypatch):
@@ -294,7 +293,7 @@ def test_the_strategy_asks_for_these_shares_whatever_is_released(words, public, 
     """Of all sizes, where none of what is made of them is no number; the same answers make the same clusters."""
     rng, (d, v, k), ends = np.random.default_rng(0), (4, 5, 3), []
     plan = ClusterPlan.of(1.0, 1e-5, 0.001)
-    todo, scale = cluster_shares(6, words, public), plan.multipliers[0] * GRID
+    todo, scale = cluster_shares(6, words, public), plan.multipliers[0] * NORM_BOUND
     fakes = [
         lambda shape: np.zeros(shape, np.int64),
         lambda shape: np.full(shape, 2**62),
@@ -400,7 +399,7 @@ def test_clusters_follow_releases_that_are_more_than_noise(size, last):
     assert turned[-1] == pytest.approx(last, abs=0.01)
     assert turned[-1] < last + 1e-9
     assert (max(turned[10:-1]) > last + 0.02) == (last > 0)
-    deviation = plan.deviation(0) / math.sqrt(talk.shares[-1]) * GRID / SIZE
+    deviation = plan.deviation(0) / math.sqrt(talk.shares[-1]) * NORM_BOUND / SIZE
     assert known.sizes[1] < deviation  # several releases tell more than one
 
 
@@ -413,7 +412,7 @@ def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
         known = ClusterKnowledge(shape, plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(1))
         talk = Conversation(known, plan)
         while talk.ask is not None:
-            noise = rng.normal(scale=GRID * plan.deviation(0) / math.sqrt(talk.ask.share), size=(n_clusters, 2))
+            noise = rng.normal(scale=NORM_BOUND * plan.deviation(0) / math.sqrt(talk.ask.share), size=(n_clusters, 2))
             talk.answer(np.rint(noise).astype(np.int64))
         assert talk.kinds == ["directions"] * 20
         sizes, deviation = known.sizes
@@ -465,14 +464,14 @@ def test_a_fit_of_little_noise_ends_where_one_of_none_does(planted):
     """Over 20 seeds the logarithm to base 10 of what the cosine lacks is -5.2 with deviation 0.17."""
     X, _, _ = planted
     start = X[:3] + 0.1 * np.random.default_rng(0).normal(size=(3, 8))  # near enough for one end
-    exact = EmbeddingTopics(3, epsilon=np.inf, init=start, max_iter=60).fit(X)
-    noisy = EmbeddingTopics(3, epsilon=1000.0, init=start, random_state=0).fit(X)
+    exact = EmbeddingTopics(3, epsilon=np.inf, public_rows=start, max_iter=60).fit(X)
+    noisy = EmbeddingTopics(3, epsilon=1000.0, public_rows=start, random_state=0).fit(X)
     assert (exact.cluster_centers_ * noisy.cluster_centers_).sum(axis=1).min() > 0.9999
 
 
 def test_it_finds_clusters_and_their_words(planted):
     X, counts, labels = planted
-    model = EmbeddingTopics(3, epsilon=2.0, init=np.eye(8)[:3]).fit(X, counts=counts)
+    model = EmbeddingTopics(3, epsilon=2.0, public_rows=np.eye(8)[:3]).fit(X, counts=counts)
     assert agreement(model, X, labels) > 0.95
     top = model.top_words(4, [f"w{w:02d}" for w in range(12)])
     assert [set(row) for row in top.to_numpy()] == [{f"w{w:02d}" for w in range(4 * k, 4 * k + 4)} for k in range(3)]
@@ -488,18 +487,18 @@ def test_it_finds_clusters_and_their_words(planted):
 def test_a_user_with_half_of_the_texts_is_bounded(planted):
     X, counts, labels = planted
     users = np.where(np.arange(6000) < 3000, 0, np.arange(6000))
-    model = EmbeddingTopics(3, epsilon=2.0, init=np.eye(8)[:3]).fit(X, groups=users, counts=counts)
+    model = EmbeddingTopics(3, epsilon=2.0, public_rows=np.eye(8)[:3]).fit(X, groups=users, counts=counts)
     assert model.privacy_guarantee_.unit == "user"
     assert agreement(model, X, labels) > 0.95
     assert model.cluster_sizes_.sum() == pytest.approx(3001, abs=40 * model.size_deviation_)
     assert model.cluster_sizes_.sum() < 4000
 
 
-@pytest.mark.parametrize("init", ["spread", "public"])
-def test_without_noise_it_is_spherical_k_means(planted, init):
+@pytest.mark.parametrize("public", [False, True])
+def test_without_noise_it_is_spherical_k_means(planted, public):
     X, counts, labels = planted
-    start = X[::50] if init == "public" else init
-    model = EmbeddingTopics(3, epsilon=np.inf, init=start).fit(X, counts=counts)
+    start = X[::50] if public else None
+    model = EmbeddingTopics(3, epsilon=np.inf, public_rows=start).fit(X, counts=counts)
     assert agreement(model, X, labels) > 0.97
     directions = grid_directions(X, np.trunc(model.centre_ * FINE)) / LENGTH
     for k, found in enumerate(model.cluster_centers_):
@@ -526,7 +525,7 @@ def test_disk_threads_and_projection_give_the_same_bits(planted, tmp_path):
 
 def test_rows_without_a_direction_get_the_shares_of_clusters(planted):
     X, _, _ = planted
-    model = EmbeddingTopics(3, init=np.eye(8)[:3]).fit(np.where(np.arange(6000)[:, None] % 7 == 0, np.nan, X))
+    model = EmbeddingTopics(3, public_rows=np.eye(8)[:3]).fit(np.where(np.arange(6000)[:, None] % 7 == 0, np.nan, X))
     rows = np.array([np.full(8, np.nan), np.zeros(8), X[0]])
     assert model.predict(rows)[:2].tolist() == [-1, -1] and model.predict(rows)[2] >= 0
     np.testing.assert_allclose(model.transform(rows)[0], model._topic_sizes())
@@ -537,7 +536,7 @@ def test_rows_without_a_direction_get_the_shares_of_clusters(planted):
 def test_a_row_is_transformed_as_if_alone(planted):
     """Bit by bit: sums of many rows' probabilities are released by `topics_over_time`."""
     X = np.random.default_rng(3).normal(size=(50, 8))
-    model = EmbeddingTopics(3, init=np.eye(8)[:3]).fit(planted[0])
+    model = EmbeddingTopics(3, public_rows=np.eye(8)[:3]).fit(planted[0])
     np.testing.assert_array_equal(model.transform(X), np.vstack([model.transform(row[None]) for row in X]))
 
 
@@ -557,7 +556,7 @@ def test_a_fit_goes_on_from_its_checkpoint_and_refuses_other_data(planted, tmp_p
             raise Stop
 
     X, counts, _ = planted
-    model = EmbeddingTopics(3, init=np.eye(8)[:3], random_state=1)
+    model = EmbeddingTopics(3, public_rows=np.eye(8)[:3], random_state=1)
     whole = clone(model).fit(X, counts=counts)
     path = tmp_path / "fit"
     broken = clone(model).set_params(checkpoint=path, callback=stop)
@@ -589,11 +588,11 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
             model.fit(texts)
     with pytest.raises(ValueError, match="got texts"):
         model.fit(np.array([["a text", "another"]], dtype=object))
-    with pytest.raises(ValueError, match="init must have 8 columns"):
-        EmbeddingTopics(3, init=np.eye(3)).fit(X)
+    with pytest.raises(ValueError, match="public_rows must have 8 columns"):
+        EmbeddingTopics(3, public_rows=np.eye(3)).fit(X)
     with pytest.raises(ValueError, match="centre must be of length 1"):
         EmbeddingTopics(3, centre=np.ones(8)).fit(X)
-    fitted = EmbeddingTopics(3, init=np.eye(8)[:3], centre=np.full(8, 0.3)).fit(X)
+    fitted = EmbeddingTopics(3, public_rows=np.eye(8)[:3], centre=np.full(8, 0.3)).fit(X)
     with pytest.raises(ValueError, match="features"):
         fitted.predict(X[:, :4])
     with pytest.raises(ValueError, match="knows no words"):
@@ -609,8 +608,8 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"init": [[np.nan, 1.0]]}, "init must be an array of 2 axes and finite numbers"),
-        ({"init_weight": [1.0, 0.0]}, "init_weight must be positive"),
+        ({"public_rows": [[np.nan, 1.0]]}, "public_rows must be an array of 2 axes and finite numbers"),
+        ({"public_weights": [1.0, 0.0]}, "public_weights must be positive"),
         ({"topic_word_prior": -1.0}, "topic_word_prior must be"),
         ({"keyword_share": 1.0}, "keyword_share"),
         ({"epsilon": 1e-9, "delta": 1e-12}, "is too small"),
@@ -623,12 +622,12 @@ def test_parameters_are_refused_before_data_are_read(parameters, said, check_ref
 @pytest.mark.parametrize("released", ["topics", "centre", "words", "cluster_words"])
 def test_audit_contributions_of_every_release_are_bounded(planted, released):
     X, counts, _ = planted
-    model, some = EmbeddingTopics(3, init=np.eye(8)[:3]), slice(0, 200)
+    model, some = EmbeddingTopics(3, public_rows=np.eye(8)[:3]), slice(0, 200)
 
-    without = model.audit_contributions(X[some], counts=counts[some], released=released)[0]
+    without = model.audit_contributions(X[some], counts=counts[some], released=released).total
     huge = np.vstack([counts[some], np.full((1, 12), 10**6)])
-    total, norm, bound = model.audit_contributions(np.vstack([X[some], 1e9 * X[:1]]), counts=huge, released=released)
-    assert norm == 2 and 0.8 * bound < exact_norm(total - without) ** 0.5 <= bound
+    sums = model.audit_contributions(np.vstack([X[some], 1e9 * X[:1]]), counts=huge, released=released)
+    assert sums.norm == 2 and 0.8 * sums.bound < exact_norm(sums.total - without) ** 0.5 <= sums.bound
 
 
 @pytest.mark.parametrize(
@@ -641,7 +640,7 @@ def test_texts_in_tables_and_lists_of_words_are_refused_by_name(texts):
 
 def test_what_a_fitted_model_is_given_is_checked_by_name():
     X = np.repeat(np.eye(3), 500, axis=0)
-    model = EmbeddingTopics(3, epsilon=5.0, init=np.eye(3)).fit(
+    model = EmbeddingTopics(3, epsilon=5.0, public_rows=np.eye(3)).fit(
         X, counts=np.eye(3, 4, dtype=int)[np.arange(1500) // 500]
     )
     with pytest.raises(ValueError, match="counts of the 4 words of EmbeddingTopics; got 3 columns"):
@@ -653,7 +652,7 @@ def test_what_a_fitted_model_is_given_is_checked_by_name():
             model.score(X, sample_weight=weight)
 
 
-@pytest.mark.parametrize("name", ["init", "projection"])
+@pytest.mark.parametrize("name", ["public_rows", "projection"])
 def test_public_arrays_of_zeros_are_refused(name):
     with pytest.raises(ValueError, match=f"{name} must have numbers other than 0"):
         EmbeddingTopics(2, **{name: np.zeros((3, 3))}).fit(np.eye(3))

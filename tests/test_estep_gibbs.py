@@ -19,7 +19,7 @@ from skdplda.esteps._gibbs import (
 from skdplda.esteps._variational import REMEMBERED_UPDATES, VariationalEStep
 from skdplda.privacy import Randomness
 from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import GRID, word_weights
+from skdplda.rounds._bounds import NORM_BOUND, word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 
@@ -40,7 +40,7 @@ def test_soft_counts_are_the_probabilities_of_topics_given_the_document():
     alpha, active = np.resize(ALPHA, 3), (np.arange(30) % 5 < 3).astype(np.uint8)
     step = gibbs_step(X, None, n_topics=3, soft_counts=True)
     for flags in (None, active):
-        found = step.collect(TopicWordCounts(table), 0, flags)
+        found = step.collect(TopicWordCounts(table), 0, flags).total
         n, document = np.zeros((30, 3)), np.repeat(np.arange(30), X.sum(axis=1))
         np.add.at(n, (document, step.arrays()["topics"]), 1)
         np.testing.assert_array_equal(step._tokens.document_topics(2), n)
@@ -48,7 +48,7 @@ def test_soft_counts_are_the_probabilities_of_topics_given_the_document():
         p = p * np.exp(digamma(alpha + n + 0.5))[:, None]
         share = X[..., None] * p / p.sum(axis=2, keepdims=True) * word_weights(table)[:, None]
         size = np.sqrt((share**2).sum(axis=(1, 2), keepdims=True))
-        share *= GRID / np.maximum(size, 1e-9) * (1 if flags is None else flags[:, None, None])
+        share *= NORM_BOUND / np.maximum(size, 1e-9) * (1 if flags is None else flags[:, None, None])
         np.testing.assert_allclose(found, share.sum(axis=0), rtol=1e-3, atol=30)
 
 
@@ -63,7 +63,7 @@ def test_the_e_step_reads_the_table_only(n_topics):
         memory = np.full(values.size + 64, behind, np.float32)
         memory[: values.size] = values.ravel()
         step = gibbs_step(X, None, n_topics=n_topics)
-        sums.append(step.collect(TopicWordCounts(memory[: values.size].reshape(values.shape)), 0, None).copy())
+        sums.append(step.collect(TopicWordCounts(memory[: values.size].reshape(values.shape)), 0, None).total.copy())
     np.testing.assert_array_equal(sums[1], sums[0])
     np.testing.assert_array_equal(sums[2], sums[0])
 
@@ -93,13 +93,13 @@ def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, soft
                 active[:-1] = rng.integers(0, 2, size=len(active) - 1)
             flags = [active[: step.n_units] if round_ == 2 else None for step in steps]
             sums = [
-                step.collect(TopicWordCounts(table, order), round_, flag).copy()
+                step.collect(TopicWordCounts(table), round_, flag).total.copy()
                 for step, flag in zip(steps, flags, strict=True)
             ]
             change = sums[0] - sums[1]
             assert change.min() >= 0
-            assert norm(change, order) <= GRID**order
-            largest = max(largest, norm(change, order) / GRID**order)
+            assert norm(change, order) <= NORM_BOUND**order
+            largest = max(largest, norm(change, order) / NORM_BOUND**order)
     assert largest > 0.9
 
 
@@ -111,7 +111,7 @@ def test_units_outside_the_sample_contribute_nothing(order, soft_counts, grouped
     """Every unit has taken part before; then what two samples contribute adds up to what both together do."""
     rng = np.random.default_rng(2)
     X, groups = rng.poisson(1.0, (40, 9)), np.arange(40) // 3 if grouped else None
-    queries = [TopicWordCounts(table, order) for table in rng.gamma(1.0, 5.0, (2, 9, 3)).astype(np.float32)]
+    queries = [TopicWordCounts(table) for table in rng.gamma(1.0, 5.0, (2, 9, 3)).astype(np.float32)]
     sums = {}
     for name, divisor in (("none", 0), ("even", 2), ("all", 1)):
         step = gibbs_step(X, groups, order, n_topics=3, soft_counts=soft_counts)
@@ -119,12 +119,12 @@ def test_units_outside_the_sample_contribute_nothing(order, soft_counts, grouped
         step.collect(queries[0], 0, None)
         active = np.zeros(step.n_units, np.uint8)
         active[:: divisor or 1] = divisor > 0
-        sums[name] = step.collect(queries[1], 1, active).copy()
+        sums[name] = step.collect(queries[1], 1, active).total.copy()
         if name == "even":
             other = gibbs_step(X, groups, order, n_topics=3, soft_counts=soft_counts)
             other._randomness.root = bytes(32)
             other.collect(queries[0], 0, None)
-            sums["odd"] = other.collect(queries[1], 1, 1 - active).copy()
+            sums["odd"] = other.collect(queries[1], 1, 1 - active).total.copy()
     assert not sums["none"].any()
     assert sums["even"].any() and sums["odd"].any()
     np.testing.assert_array_equal(sums["even"] + sums["odd"], sums["all"])
@@ -158,7 +158,7 @@ def test_first_rounds_infer_and_later_ones_draw_also_when_a_fit_goes_on(grouped,
         resumed = started_step(X, units, n_topics)[0]
         if round_:
             resumed.restore({name: array.copy() for name, array in step.arrays().items()})
-        expected = (inferred if round_ < INFERRED_ROUNDS else draws).collect(query, round_, active).copy()
+        expected = (inferred if round_ < INFERRED_ROUNDS else draws).collect(query, round_, active).total.copy()
         assert expected.any()
         for other in (step, resumed):
-            np.testing.assert_array_equal(other.collect(query, round_, active), expected)
+            np.testing.assert_array_equal(other.collect(query, round_, active).total, expected)

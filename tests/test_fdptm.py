@@ -167,7 +167,7 @@ def test_the_total_is_met_and_hardly_undercut(epsilon, delta, share):
     ],
 )
 def test_every_mechanism_keeps_the_total(mechanism, noise):
-    vectorizer = DPCountVectorizer(mechanism=mechanism, max_words_per_unit=20)
+    vectorizer = DPCountVectorizer(method=mechanism, max_words_per_unit=20)
     model = PrivateCGSLDA(7, mechanism=noise, max_iter=4)
     pipeline = make_fdptm_pipeline(2.0, 1e-6, vectorizer=vectorizer, model=model)
     total = privacy_guarantee(pipeline)

@@ -131,6 +131,8 @@ def test_each_sweep_draws_from_a_stream_of_its_own():
         sampler.sweep()
         drawn.append(sampler.topics.copy())
         assert stats.chisquare(np.bincount(drawn[-1], minlength=4)).pvalue > 1e-6
+    with pytest.raises(RuntimeError, match="release 3 is not one of the plan"):
+        sampler.sweep()
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert stats.binomtest(int((drawn[one] == drawn[other]).sum()), n, 0.25).pvalue > 1e-6
 
@@ -352,7 +354,7 @@ def test_advice_names_the_parameters_that_were_given(X, parameters, advice):
 
 
 def test_advice_needs_no_data():
-    table = HDPLDA(4, epsilon=20).recommend(n_documents=300, mean_length=40, n_words=100, max_iter=(2, 20))
+    table = HDPLDA(4, epsilon=20).recommend(nominal_size=300, mean_length=40, n_words=100, max_iter=(2, 20))
     assert list(table.columns) == ["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"]
     assert table.perplexity.is_monotonic_increasing
     assert table.max_iter[0] == 20

@@ -47,7 +47,7 @@ MODELS = [
     VIPSLDA(3, max_iter=2),
     HDPLDA(3, max_iter=2),
     PCTD(3, max_iter=2),
-    LocalPrivateLDA(3, randomizer=LocalRandomizer(max_words=10, reports_per_user=4), max_iter=2),
+    LocalPrivateLDA(3, randomizer=LocalRandomizer(max_words_per_document=10, reports_per_user=4), max_iter=2),
 ]
 GROUPED = [model for model in MODELS if not isinstance(model, HDPLDA)]  # its unit is a token
 SELECTOR = DPVocabularySelector(epsilon=50.0)
@@ -408,14 +408,14 @@ def test_searches_over_epsilon_with_every_scorer(model, texts, corpus, measure):
     """Held-out likelihood, and coherence on a reference corpus: all of these documents."""
     words = list(corpus.feature_names)
     reference = [text.split() for text in texts]
-    scoring = None if measure is None else make_coherence_scorer(measure, texts=reference, n_top=5)
+    scoring = None if measure is None else make_coherence_scorer(measure, texts=reference, n_words=5)
     kind = SemanticUnitVectorizer if isinstance(model, PCTD) else CountVectorizer
     pipe = Pipeline([("counts", kind(vocabulary=words)), ("lda", clone(model))])
     search = GridSearchCV(pipe, grid(model, "lda"), cv=2, scoring=scoring, error_score="raise").fit(texts)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     scores = cross_val_score(pipe, texts, cv=2, scoring=scoring, error_score="raise")
     assert np.isfinite(scores).all()
-    bare = None if measure is None else make_coherence_scorer(measure, reference, words, n_top=5)
+    bare = None if measure is None else make_coherence_scorer(measure, reference, words, n_words=5)
     assert np.isfinite(cross_val_score(clone(model), corpus.data, cv=2, scoring=bare, error_score="raise")).all()
 
 

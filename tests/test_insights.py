@@ -80,7 +80,7 @@ def test_one_string_is_no_list_of_texts():
 def test_texts_become_clusters_and_keywords_for_one_budget(texts, public, tmp_path):
     words = DRINKS + METALS if public else None
     pipeline = make_insights_pipeline(
-        3.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, vocabulary=words, groups=True
+        3.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, public_vocabulary=words, groups=True
     )
     promised = privacy_guarantee(pipeline, groups=True)
     pipeline.fit(texts, groups=USERS)
@@ -106,7 +106,11 @@ def test_any_function_embeds_texts(texts):
         return np.array([["tea" in text or "milk" in text, "zinc" in text or "iron" in text, 0.2] for text in some])
 
     pipeline = make_insights_pipeline(
-        5.0, 1e-5, embedder=embed, model=EmbeddingTopics(2, init=np.eye(3)[:2]), vocabulary=DRINKS + METALS
+        5.0,
+        1e-5,
+        embedder=embed,
+        model=EmbeddingTopics(2, public_rows=np.eye(3)[:2]),
+        public_vocabulary=DRINKS + METALS,
     ).fit(texts)
     assert pipeline.predict(["milk", "iron"]).tolist() == [0, 1]
     assert privacy_guarantee(clone(pipeline)).epsilon <= 5
@@ -179,7 +183,7 @@ def files(texts, tmp_path):
 
 def command(files, *more):
     corpus, vectors, page = map(str, files)
-    options = ["--text", "body", "--user", "author", "--epsilon", "3", "--delta", "1e-6", "--clusters", "2"]
+    options = ["--column", "body", "--users", "author", "--epsilon", "3", "--delta", "1e-6", "--clusters", "2"]
     return main(["insights", corpus, "--vectors", vectors, "--report", page, *options, *more])
 
 
@@ -229,7 +233,11 @@ def test_vectors_come_in_an_archive_too(files, tmp_path):
     [
         (lambda some: np.array([["a", "b"]] * len(some)), None, "an array of numbers"),
         (lambda some: np.ones((len(some), 1 + len(some[0]))), None, "for a list of one text it made another"),
-        (lambda some: np.ones((len(some), 2)), EmbeddingTopics(2, init=np.eye(3)), "n_dimensions=3 numbers; got 2"),
+        (
+            lambda some: np.ones((len(some), 2)),
+            EmbeddingTopics(2, public_rows=np.eye(3)),
+            "n_dimensions=3 numbers; got 2",
+        ),
     ],
 )
 def test_an_embedder_that_fails_spends_nothing(texts, embed, model, said):
@@ -240,8 +248,8 @@ def test_an_embedder_that_fails_spends_nothing(texts, embed, model, said):
 
 
 def test_public_arrays_that_do_not_fit_are_refused_before_texts_are_seen():
-    model = EmbeddingTopics(2, init=np.eye(3), init_weight=np.ones(2))
-    with pytest.raises(ValueError, match="init_weight must have one number a row"):
+    model = EmbeddingTopics(2, public_rows=np.eye(3), public_weights=np.ones(2))
+    with pytest.raises(ValueError, match="public_weights must have one number a row"):
         make_insights_pipeline(2.0, 1e-5, embedder=len, model=model)
 
 
@@ -306,7 +314,7 @@ def test_the_console_marks_clusters_and_words_of_noise(files, capsys):
 
 def test_a_function_that_names_topics_is_given_released_words_only(texts):
     pipeline = make_insights_pipeline(
-        5.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, vocabulary=DRINKS + METALS
+        5.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, public_vocabulary=DRINKS + METALS
     ).fit(texts)
     for model in (pipeline[-1], release(pipeline)):
         given, words = [], model.top_words(5).to_numpy().tolist()
@@ -316,13 +324,13 @@ def test_a_function_that_names_topics_is_given_released_words_only(texts):
         assert model.name_topics().get_feature_names_out()[0] == ", ".join(words[0][:3])
         with pytest.raises(ValueError, match="names must be 2 str"):
             model.name_topics(len)
-        with pytest.raises(ValueError, match="n must be between 1"):
+        with pytest.raises(ValueError, match="n_words must be between 1"):
             model.name_topics(str, n_words=0)
 
 
 def test_names_differ_whatever_the_function_says():
     X = np.repeat(np.eye(3), 500, axis=0)
-    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(X, counts=X.astype(int))
+    model = EmbeddingTopics(3, epsilon=9.0, public_rows=np.eye(3)).fit(X, counts=X.astype(int))
     said = iter(["a", "a", "a (1)"])
     names = model.name_topics(lambda words: next(said)).get_feature_names_out().tolist()
     assert len(set(names)) == 3 and all(name.startswith("a") for name in names)
@@ -331,7 +339,7 @@ def test_names_differ_whatever_the_function_says():
 def test_clusters_of_ngrams_of_characters_are_named_and_released():
     X = np.repeat(np.eye(3), 500, axis=0)
     texts = EmbeddedTexts(X, X.astype(int), ["a\n", "b", " c"])
-    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(texts)
+    model = EmbeddingTopics(3, epsilon=9.0, public_rows=np.eye(3)).fit(texts)
     assert not any("\n" in name for name in model.get_feature_names_out())
     words = ["a\n", "b", " c"]
     assert len(release(model, feature_names=words).get_feature_names_out()) == 3
@@ -339,7 +347,7 @@ def test_clusters_of_ngrams_of_characters_are_named_and_released():
 
 def test_words_without_counts_name_nothing():
     X = np.repeat(np.eye(3), 500, axis=0)
-    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(EmbeddedTexts(X, None, ["tea"]))
+    model = EmbeddingTopics(3, epsilon=9.0, public_rows=np.eye(3)).fit(EmbeddedTexts(X, None, ["tea"]))
     assert model.get_feature_names_out().tolist() == ["topic_0", "topic_1", "topic_2"]
 
 

@@ -155,7 +155,7 @@ def test_parts_of_a_corpus_draw_as_the_whole_and_a_resumed_run_goes_on():
             resumed.restore(whole.arrays())
             resumed._total()
             table, whole = again, resumed
-        total = whole.collect(table.query(None), round_, None)
+        total = whole.collect(table.query(), round_, None)
         apart = sum(part.collect(TopicWordCounts(table.table), round_, None).toarray() for part in parts)
         assert_array_equal(total.toarray(), apart)
         table.update(apart if round_ % 2 else total, round_)

@@ -52,7 +52,7 @@ def law_of_marks(survival, n_words):
 def law_of_reports(channel, document):
     """Exact law of the report of a document: {tuple of bits: Fraction}."""
     words = sorted(document)
-    most = channel.max_words or len(words)
+    most = channel.max_words_per_document or len(words)
     kept = list(itertools.combinations(words, min(most, len(words))))
     law = {}
     for chosen in kept:
@@ -106,7 +106,7 @@ def test_f_outside_its_range_is_refused(f):
         ({"bit_epsilon": 30.0, "n_words": 2**31 - 1}, "too large for 2147483647 words"),
         ({"mechanism": "fair"}, "mechanism must be one of"),
         ({"n_words": 0}, "n_words must be an integer from 1"),
-        ({"max_words": 0}, "max_words must be an integer from 1"),
+        ({"max_words_per_document": 0}, "max_words_per_document must be an integer from 1"),
         ({"reports_per_user": 1.5}, "reports_per_user must be an integer"),
     ],
 )
@@ -116,12 +116,12 @@ def test_parameters_out_of_range_are_refused(options, message):
         BitChannel(**parameters).one_if_absent  # noqa: B018 - computed on demand
 
 
-@pytest.mark.parametrize("max_words", [None, 1, 2])
+@pytest.mark.parametrize("max_words_per_document", [None, 1, 2])
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-5, 0.3, 1.0986, 3.0, 7.6])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_epsilons_hold_for_every_pair_of_documents_of_three_words(mechanism, epsilon, max_words):
+def test_the_epsilons_hold_for_every_pair_of_documents_of_three_words(mechanism, epsilon, max_words_per_document):
     """Exact: the law comes from the very table that the kernel reads."""
-    channel = BitChannel(epsilon, mechanism, 3, max_words)
+    channel = BitChannel(epsilon, mechanism, 3, max_words_per_document)
     documents = [set(d) for n in range(4) for d in itertools.combinations(range(3), n)]
     laws = [law_of_reports(channel, document) for document in documents]
     losses = {"bit": mpmath.mpf(0), "document": mpmath.mpf(0)}
@@ -134,13 +134,13 @@ def test_the_epsilons_hold_for_every_pair_of_documents_of_three_words(mechanism,
         stated = channel.guarantee(unit).epsilon
         assert loss <= stated
         assert loss >= stated * (1 - 1e-9)  # the bound is tight
-    if max_words is None:
+    if max_words_per_document is None:
         assert channel.guarantee("bit").epsilon == epsilon
 
 
 def test_a_word_that_pushes_another_out_costs_more_than_its_bit():
     """Truncation is not free for the unit of one word: a document longer than the bound changes in two bits."""
-    laws = [law_of_reports(BitChannel(1.0, "symmetric", 3, max_words=2), d) for d in ({0, 1}, {0, 1, 2})]
+    laws = [law_of_reports(BitChannel(1.0, "symmetric", 3, max_words_per_document=2), d) for d in ({0, 1}, {0, 1, 2})]
     loss = max(worst_loss(*laws), worst_loss(*laws[::-1]))
     assert float(loss) == pytest.approx(math.log((1 + 2 * math.exp(2)) / 3))
 
@@ -156,10 +156,10 @@ def test_a_published_claim_for_the_document_is_exceeded():
     ("options", "epsilon"),
     [
         ({}, 1000 * 1.5),
-        ({"max_words": 10}, 2 * 10 * 1.5),
-        ({"max_words": 700}, 1000 * 1.5),
-        ({"max_words": 10, "reports_per_user": 3}, 3 * 2 * 10 * 1.5),
-        ({"mechanism": "asymmetric", "max_words": 10}, 10 * (1.5 + math.log(2 - math.exp(-1.5)))),
+        ({"max_words_per_document": 10}, 2 * 10 * 1.5),
+        ({"max_words_per_document": 700}, 1000 * 1.5),
+        ({"max_words_per_document": 10, "reports_per_user": 3}, 3 * 2 * 10 * 1.5),
+        ({"mechanism": "asymmetric", "max_words_per_document": 10}, 10 * (1.5 + math.log(2 - math.exp(-1.5)))),
     ],
 )
 def test_the_loss_of_a_document(options, epsilon):
@@ -169,7 +169,7 @@ def test_the_loss_of_a_document(options, epsilon):
     assert (guarantee.unit, guarantee.adjacency, guarantee.trust) == ("document", "replace", "local")
     assert guarantee.event is not None and guarantee.status == "proven"
     assert channel.guarantee("user").epsilon == guarantee.epsilon
-    if channel.max_words is None:
+    if channel.max_words_per_document is None:
         assert channel.guarantee("bit").epsilon == 1.5 * channel.reports_per_user
     else:
         assert 1.5 < channel.guarantee("bit").epsilon / channel.reports_per_user < 3.0
@@ -178,7 +178,7 @@ def test_the_loss_of_a_document(options, epsilon):
 
 
 def test_what_is_printed_is_never_too_small():
-    channel = BitChannel(0.1, "symmetric", 1000, max_words=3, reports_per_user=7)
+    channel = BitChannel(0.1, "symmetric", 1000, max_words_per_document=3, reports_per_user=7)
     assert Fraction(channel.guarantee().epsilon) >= 7 * 6 * Fraction(0.1)
 
 
@@ -240,10 +240,10 @@ def test_positions_are_those_of_unpackbits():
     assert_array_equal(indices, expected.indices)
 
 
-@pytest.mark.parametrize("max_words", [None, 1])
+@pytest.mark.parametrize("max_words_per_document", [None, 1])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_draws_follow_the_exact_law(mechanism, max_words):
-    channel, n = BitChannel(1.2, mechanism, 3, max_words), 100_000
+def test_draws_follow_the_exact_law(mechanism, max_words_per_document):
+    channel, n = BitChannel(1.2, mechanism, 3, max_words_per_document), 100_000
     law = law_of_reports(channel, {0, 2})
     bits = unpacked(randomize_bits(presence(np.tile([1, 0, 1], (n, 1))), channel, random_state=1), 3)
     seen = np.bincount(bits @ [4, 2, 1], minlength=8)
@@ -264,7 +264,7 @@ def test_bits_are_independent_of_their_place():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_threads_do_not_change_a_report(mechanism):
     X = presence(np.random.default_rng(0).random((500, 90)) < 0.2)
-    channel = BitChannel(1.0, mechanism, 90, max_words=5)
+    channel = BitChannel(1.0, mechanism, 90, max_words_per_document=5)
     reports = [randomize_bits(X, channel, 7, n_threads) for n_threads in (1, 2, 4)]
     assert_array_equal(reports[0], reports[1])
     assert_array_equal(reports[0], reports[2])
@@ -277,7 +277,7 @@ def test_fresh_entropy_each_time():
 
 def test_a_bound_on_words_keeps_a_random_part():
     X = presence(np.ones((3000, 12)))
-    found = unpacked(randomize_bits(X, BitChannel(math.inf, "symmetric", 12, max_words=4), 0), 12)
+    found = unpacked(randomize_bits(X, BitChannel(math.inf, "symmetric", 12, max_words_per_document=4), 0), 12)
     assert (found.sum(axis=1) == 4).all()
     share = stats.chisquare(found.sum(axis=0)).pvalue  # without replacement: narrower than multinomial
     assert share > FOUND_BY_CHANCE

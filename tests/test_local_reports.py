@@ -68,7 +68,7 @@ def test_files_with_many_reports(tmp_path):
         (WORDS[:20], LocalRandomizer(1.0), "its number of words is 20, agreed was 21"),
         (WORDS, LocalRandomizer(1.1), "its epsilon of a bit is 1.1, agreed was 1.0"),
         (WORDS, LocalRandomizer(1.0, mechanism="asymmetric"), "its mechanism is 'asymmetric', agreed was 'symmetric'"),
-        (WORDS, LocalRandomizer(1.0, max_words=5), "its most words of a document is 5, agreed was 0"),
+        (WORDS, LocalRandomizer(1.0, max_words_per_document=5), "its most words of a document is 5, agreed was 0"),
         (WORDS, LocalRandomizer(1.0, reports_per_user=2), "its reports a user is 2, agreed was 1"),
     ],
 )

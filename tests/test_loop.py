@@ -1,6 +1,7 @@
 """The private loop: its privacy by exact enumeration, its noise, its samples and when the budget is charged."""
 
 import math
+import pickle
 from collections import defaultdict
 from itertools import product
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from scipy import stats
 from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.exact._loop import answer_exactly
 from skdplda.privacy import Randomness, delta_of
-from skdplda.rounds import Ask, NoisePlan, Query, Spending, Tables, TopicWordCounts
+from skdplda.rounds import Ask, Bounded, Contributions, NoisePlan, Query, Spending, Tables, TopicWordCounts
 from skdplda.rounds._loop import converse, rounds_of
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
@@ -170,7 +171,7 @@ class Silence:
     n_units = 0
 
     def collect(self, query, round_, active):
-        return np.zeros(query.shape, np.int64)
+        return Contributions(query.shape, norm=1).bounded()
 
     def arrays(self):
         return {}
@@ -191,12 +192,12 @@ class Recorder(Tables):
 
 def run(e_step, tables, plan, randomness, **options):
     """Run as many rounds as a plan has, with its noise, and return the tables."""
-    return converse(rounds_of(tables, plan.n_rounds, plan.law.norm), e_step, Spending(plan), randomness, **options)
+    return converse(rounds_of(tables, plan.n_rounds), e_step, Spending(plan), randomness, **options)
 
 
 def run_exactly(e_step, tables, plan, randomness, **options):
     """Run as many rounds as a plan has, without noise."""
-    return answer_exactly(rounds_of(tables, plan.n_rounds, None), e_step, Spending(plan), randomness, **options)
+    return answer_exactly(rounds_of(tables, plan.n_rounds), e_step, Spending(plan), randomness, **options)
 
 
 @pytest.mark.parametrize(("mechanism", "rate"), [("gaussian", 1.0), ("gaussian", 0.1), ("laplace", 1.0)])
@@ -246,7 +247,7 @@ def test_nothing_is_summed_or_released_that_the_budget_does_not_hold():
     """One ask more than the plan has, whatever the strategy is: the loop ends before the documents are asked."""
     step, tables, plan = witness(), Recorder((50, 4)), NoisePlan("gaussian", 1.0, (1.0, 1.0), None)
     with pytest.raises(RuntimeError, match="release 2 is not one of the plan"):
-        converse(rounds_of(tables, 3, 2), step, Spending(plan), Randomness(0))
+        converse(rounds_of(tables, 3), step, Spending(plan), Randomness(0))
     assert step.steps == ["sum", "sum"] and len(tables.released) == 2
 
 
@@ -254,7 +255,7 @@ def test_a_strategy_of_another_author_is_a_generator_that_asks():
     """It gets noisy sums of the shapes that it asked for, and its last word is the model."""
 
     class Pairs(Query):
-        shape, kind, norm, lemma = (2, 3), "pairs", 2, "none"
+        shape, kind, lemma = (2, 3), "pairs", "none"
 
     def strategy():
         first = yield Ask(Pairs(), None, None, 2)
@@ -301,6 +302,53 @@ def test_the_first_round_without_noise_takes_parts_of_growing_size():
     assert len(sizes) > 3 and sizes[0] < 200 and (sizes[1:] > 1.5 * sizes[:-1]).all()  # threefold, but for chance
 
 
+class Returns(Silence):
+    """An E-step that returns what it is given."""
+
+    def __init__(self, sums):
+        self.sums = sums
+
+    def collect(self, query, round_, active):
+        return self.sums
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "sums", "error", "said"),
+    [
+        (
+            "gaussian",
+            np.zeros((50, 4), np.int64),
+            TypeError,
+            "return a Bounded.*got ndarray.*Nothing was released",
+        ),
+        ("gaussian", None, TypeError, "got NoneType"),
+        ("laplace", Contributions((50, 4)).bounded(), ValueError, "in the L1 norm, and these are in L2"),
+        ("gaussian", Contributions((4, 50)).bounded(), ValueError, r"query's shape \(50, 4\); got \(4, 50\)"),
+    ],
+)
+def test_noise_is_added_to_bounded_sums_alone(mechanism, sums, error, said):
+    """Neither to arrays, nor to what is bounded in a norm that the noise does not hide, nor to another shape."""
+    plan, tables = NoisePlan.calibrate(mechanism, 1.0, 1e-5 * (mechanism == "gaussian"), 1), Recorder((50, 4))
+    with pytest.raises(error, match=said):
+        run(Returns(sums), tables, plan, Randomness(0))
+    assert not tables.released
+
+
+def test_a_bounded_sum_is_made_of_contributions_alone_and_does_not_change():
+    total = np.full(3, 2**40)
+    for made in (Bounded, lambda: pickle.loads(pickle.dumps(Contributions((3,)).bounded()))):
+        with pytest.raises(TypeError, match="a Bounded cannot be made of a sum"):
+            made()
+    with pytest.raises(TypeError):
+        Bounded(total, 2)
+    sums = Contributions((3,)).bounded()
+    with pytest.raises(AttributeError):
+        sums.total = total
+    with pytest.raises(ValueError, match="read-only"):
+        sums.total[0] = 1
+    assert "L2" in repr(sums) and "total" not in repr(sums)  # the numbers are the data
+
+
 def test_a_fit_that_cannot_be_charged_adds_no_noise_and_releases_nothing():
     step, tables = witness(), Recorder((50, 4))
 
@@ -322,8 +370,9 @@ def test_noise_that_covered_one_statistic_never_covers_another():
     """Whoever has two releases with equal noise has the difference of the two exact sums."""
     plan, noise = NoisePlan.calibrate("gaussian", 1.0, 1e-5, 1, 1.0), []
     for exact in (np.zeros((50, 4), np.int64), np.eye(50, 4, dtype=np.int64)):
-        step, tables = Silence(), Recorder((50, 4))
-        step.collect = lambda query, round_, active, exact=exact: exact.copy()
+        step, tables, sums = Silence(), Recorder((50, 4)), Contributions((50, 4))
+        sums.add_rows(exact[None])
+        step.collect = lambda query, round_, active, sums=sums: sums.bounded()
         run(step, tables, plan, Randomness(0))
         noise.append(tables.released[0] - exact)
     assert np.corrcoef(noise[0].ravel(), noise[1].ravel())[0, 1] < 0.5

@@ -30,7 +30,7 @@ from skdplda.privacy import (
 from skdplda.privacy._noise import _is_below
 from skdplda.rounds import NoisePlan, Spending
 from skdplda.rounds._adaptive import FREQUENT_SHARE, WORDS_SHARE, topic_shares
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 
 every_mechanism = pytest.mark.parametrize("name", list(MECHANISMS))
 
@@ -62,14 +62,14 @@ def test_large_discrete_gaussians_have_their_moments():
 def test_plans_and_samplers_agree_on_the_largest_noise(name):
     """2**50 itself was planned, paid for, and then refused by the discrete Gaussian's sampler."""
     law = MECHANISMS[name]
-    multiplier = 2.0**50 / GRID
+    multiplier = 2.0**50 / NORM_BOUND
     largest = NoisePlan(name, 1.0, (multiplier,), law.event(multiplier))
-    assert largest._that_can_be_drawn(1e-9) is largest
+    assert largest._checked_scale(1e-9) is largest
     draws = largest.draw(multiplier, (20_000,), b"0123456789abcdef" * 2, 1) / 2.0**50
     assert abs((draws**2).mean() / law.deviation**2 - 1) < 5 * math.sqrt(5 / len(draws))
     above = math.nextafter(2.0**50, math.inf)
     with pytest.raises(ValueError, match="2\\*\\*50"):
-        replace(largest, multipliers=(above / GRID,))._that_can_be_drawn(1e-9)
+        replace(largest, multipliers=(above / NORM_BOUND,))._checked_scale(1e-9)
     with pytest.raises(ValueError, match="2\\*\\*50"):
         law.sampler(above, (1,), None, 1)
 
@@ -155,12 +155,12 @@ def test_a_new_mechanism_reaches_sweeps_selections_and_audits(monkeypatch):
     assert HDPLDA(mechanism=row.name).privacy_cost().epsilon == 10.0
     assert noises_of("item_frequency") == ["laplace", row.name]
     plan = plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0, row.name)
-    assert plan == replace(plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0), noise=row.name)
-    with pytest.raises(ValueError, match=r"noise must be 'gaussian' or .* which bounds the L2 norm"):
+    assert plan == replace(plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0), mechanism=row.name)
+    with pytest.raises(ValueError, match=r"mechanism must be 'gaussian' or .* which bounds the L2 norm"):
         plan_partition("sieve", 1.0, 1e-5, 20, 3.0, row.name)
     monkeypatch.setitem(MECHANISMS, row.name, replace(row, log_cdf=None))
     plan_partition.cache_clear()  # plans of the row before
-    with pytest.raises(ValueError, match=r"noise must be 'laplace' or None for mechanism='item_frequency'"):
+    with pytest.raises(ValueError, match=r"mechanism must be 'laplace' or None for method='item_frequency'"):
         plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0, row.name)
     dearer = replace(row, event=lambda multiplier, steps=1: laplace_event(multiplier / 2, steps))
     monkeypatch.setitem(MECHANISMS, row.name, dearer)
@@ -174,7 +174,7 @@ def test_unknown_noise_is_refused_everywhere():
     with pytest.raises(ValueError, match="got 'cauchy'"):
         HybridPlan("cauchy", 5.0, 1.0, 4)
     with pytest.raises(ValueError, match="got 'cauchy'"):
-        replace(plan_partition("weighted_gaussian", 1.0, 1e-6, 10, 3.0), noise="cauchy")
+        replace(plan_partition("weighted_gaussian", 1.0, 1e-6, 10, 3.0), mechanism="cauchy")
 
 
 @every_mechanism
@@ -229,7 +229,7 @@ def test_its_distribution_function_is_never_overstated(name, scale):
     assert (np.abs(np.exp(found) - exact) < 0.5 / scale).all()
 
 
-RULES = [(rule, noise) for rule in PartitionPlan.MECHANISMS for noise in noises_of(rule)]
+RULES = [(rule, noise) for rule in PartitionPlan.METHODS for noise in noises_of(rule)]
 
 
 @pytest.mark.parametrize(("rule", "noise"), RULES)
@@ -237,13 +237,13 @@ def test_selections_take_any_noise_of_their_norm(rule, noise):
     """The noise alone costs less than the budget, and a unit that is alone passes with what delta leaves."""
     law, (epsilon, delta) = mechanism_of(noise), (1.0, 1e-3)
     plan = plan_partition(rule, epsilon, delta, 8, 3.0, noise)
-    assert plan.noise == noise and law.norm == {"policy_laplace": 1, "item_frequency": 1}.get(rule, 2)
+    assert plan.mechanism == noise and law.norm == {"policy_laplace": 1, "item_frequency": 1}.get(rule, 2)
     spent = plan.event_delta if law.has_delta else 0.0
     assert epsilon_of(plan.event, delta - spent) <= epsilon
     assert all(plan.new_word_delta(n) <= plan.event_delta for n in range(1, 9))
     cost = sum((scale / plan.grid) ** -law.norm for scale in plan.scales)  # of the noise as drawn
     assert epsilon_of(law.event(cost ** (-1 / law.norm)), delta - spent) <= epsilon
-    selector = DPVocabularySelector(5.0, delta=delta, mechanism=rule, noise=noise, max_words_per_unit=8)
+    selector = DPVocabularySelector(5.0, delta=delta, method=rule, mechanism=noise, max_words_per_unit=8)
     X = make_lda_corpus(600, 12, 2, random_state=0).data
     guarantee = selector.fit(X).privacy_guarantee_
     assert selector.support_.any() and f"{law.label} noise" in guarantee.mechanism and guarantee.status == "proven"
@@ -260,7 +260,7 @@ def test_selections_take_any_noise_of_their_norm(rule, noise):
 )
 def test_selections_refuse_other_noise_and_say_why(rule, noise, why):
     with pytest.raises(ValueError, match=why):
-        DPVocabularySelector(mechanism=rule, noise=noise).privacy_cost()
+        DPVocabularySelector(method=rule, mechanism=noise).privacy_cost()
 
 
 @every_mechanism

@@ -241,12 +241,12 @@ def test_log_likelihood_refuses():
 
 def test_topic_diversity():
     weights = np.array([[5, 4, 3, 0, 0, 0], [0, 0, 0, 3, 4, 5], [5, 4, 3, 0, 0, 0]])
-    assert topic_diversity(weights[:2], n_top=3) == 1
-    assert topic_diversity(weights, n_top=3) == pytest.approx(6 / 9)
-    assert topic_diversity(weights[[0, 2]], n_top=3) == 0.5
-    assert topic_diversity(weights, n_top=25) == pytest.approx(1 / 3)  # the whole vocabulary
-    with pytest.raises(ValueError, match="n_top"):
-        topic_diversity(weights, n_top=0)
+    assert topic_diversity(weights[:2], n_words=3) == 1
+    assert topic_diversity(weights, n_words=3) == pytest.approx(6 / 9)
+    assert topic_diversity(weights[[0, 2]], n_words=3) == 0.5
+    assert topic_diversity(weights, n_words=25) == pytest.approx(1 / 3)  # the whole vocabulary
+    with pytest.raises(ValueError, match="n_words"):
+        topic_diversity(weights, n_words=0)
     with pytest.raises(ValueError, match="topic_word"):
         topic_diversity([1, 2])
 
@@ -265,16 +265,16 @@ def test_u_mass_equals_the_definition(corpus, topics):
     X = corpus.data.toarray()
     top = np.argsort(-topics, axis=1, kind="stable")[:, :7]
     expected = [slow_u_mass(words, X) for words in top]
-    assert_allclose(u_mass_coherence(topics, corpus.data, n_top=7), expected)
-    assert_allclose(u_mass_coherence(top, X, n_top=7), expected)
+    assert_allclose(u_mass_coherence(topics, corpus.data, n_words=7), expected)
+    assert_allclose(u_mass_coherence(top, X, n_words=7), expected)
     assert_allclose(u_mass_coherence([list(top[0]), list(top[1][:3])], X), [expected[0], slow_u_mass(top[1][:3], X)])
 
 
 def test_u_mass_equals_gensim_at_its_own_smoothing(corpus, topics):
     """gensim: the mean over pairs, and 1e-12 of the number of documents in place of 1."""
     names = corpus.feature_names
-    ours = u_mass_coherence(topics, corpus.data, n_top=8, eps=1e-12 * 120) / 28
-    theirs = coherence(topics, corpus.data, names, measure="u_mass", n_top=8)
+    ours = u_mass_coherence(topics, corpus.data, n_words=8, eps=1e-12 * 120) / 28
+    theirs = coherence(topics, corpus.data, names, measure="u_mass", n_words=8)
     assert ours.mean() == pytest.approx(theirs, rel=1e-9)
 
 
@@ -292,8 +292,8 @@ def test_u_mass_refuses():
             u_mass_coherence(topics, X)
     with pytest.raises(ValueError, match="eps"):
         u_mass_coherence([[0, 1]], X, eps=0)
-    with pytest.raises(ValueError, match="n_top"):
-        u_mass_coherence([[0, 1]], X, n_top=0)
+    with pytest.raises(ValueError, match="n_words"):
+        u_mass_coherence([[0, 1]], X, n_words=0)
 
 
 # gensim
@@ -343,38 +343,38 @@ def test_coherence_equals_gensim_where_all_words_are_present(measure):
         topn=3,
         processes=1,
     ).get_coherence()
-    assert coherence(Model(), TEXTS, dictionary, measure=measure, n_top=3) == pytest.approx(theirs)
-    assert coherence(Model(), TEXTS, NAMES, measure=measure, n_top=3) == pytest.approx(theirs)
+    assert coherence(Model(), TEXTS, dictionary, measure=measure, n_words=3) == pytest.approx(theirs)
+    assert coherence(Model(), TEXTS, NAMES, measure=measure, n_words=3) == pytest.approx(theirs)
 
 
 @pytest.mark.parametrize("measure", WORST)
 def test_coherence_is_finite_for_absent_words(measure):
     """gensim alone gives nan or infinity here."""
 
-    def value(*topics, n_top=3):
-        return coherence(weights_of(*topics), TEXTS, NAMES, measure=measure, n_top=n_top)
+    def value(*topics, n_words=3):
+        return coherence(weights_of(*topics), TEXTS, NAMES, measure=measure, n_words=n_words)
 
-    assert value(["cat", "absent", "dog"]) == pytest.approx(value(["cat", "dog"], n_top=2))
+    assert value(["cat", "absent", "dog"]) == pytest.approx(value(["cat", "dog"], n_words=2))
     assert value(["cat", "absent", "missing"]) == pytest.approx(WORST[measure])
-    assert value(["absent", "missing"], n_top=2) == pytest.approx(WORST[measure])
-    good = value(["cat", "dog"], n_top=2)
-    both = value(["cat", "dog"], ["absent", "missing"], n_top=2)
+    assert value(["absent", "missing"], n_words=2) == pytest.approx(WORST[measure])
+    good = value(["cat", "dog"], n_words=2)
+    both = value(["cat", "dog"], ["absent", "missing"], n_words=2)
     assert both == pytest.approx((good + WORST[measure]) / 2)
-    assert good > value(["cat", "tax"], n_top=2) >= WORST[measure] - 1e-9
+    assert good > value(["cat", "tax"], n_words=2) >= WORST[measure] - 1e-9
 
 
 @pytest.mark.parametrize("measure", WORST)
 def test_coherence_of_degenerate_references_is_finite(measure):
     weights = weights_of(["cat", "dog"], ["cat", "pet"])
     for texts in ([], [[]], [["cat"]], [["cat", "dog", "pet"]] * 3, [["unknown"]]):
-        assert np.isfinite(coherence(weights, texts, NAMES, measure=measure, n_top=2))
+        assert np.isfinite(coherence(weights, texts, NAMES, measure=measure, n_words=2))
 
 
 def test_coherence_refuses():
     weights = weights_of(["cat", "dog"])
     for arguments, message in (
         ({"measure": "c_w2v"}, "measure must be one of"),
-        ({"n_top": 1}, "n_top"),
+        ({"n_words": 1}, "n_words"),
         ({"reference": np.ones((2, 8))}, "needs tokenised documents"),
         ({"reference": np.ones((2, 7)), "measure": "u_mass"}, "must have 8 columns"),
         ({"reference": ["cat dog"]}, "lists of words"),
@@ -411,11 +411,11 @@ def test_scorer_of_a_pipeline_of_raw_texts(lee, measure):
     assert 5 < len(names) < 150
     analyze = pipeline[0].build_analyzer()
     if measure == "u_mass":
-        expected = u_mass_coherence(components, pipeline[:-1].transform(data), n_top=5).mean()
+        expected = u_mass_coherence(components, pipeline[:-1].transform(data), n_words=5).mean()
     else:
-        expected = coherence(components, [analyze(text) for text in data], names, measure=measure, n_top=5)
-    assert make_coherence_scorer(measure, n_top=5)(pipeline, data) == pytest.approx(expected)
-    fixed = make_coherence_scorer(measure, texts=tokens, n_top=5)
+        expected = coherence(components, [analyze(text) for text in data], names, measure=measure, n_words=5)
+    assert make_coherence_scorer(measure, n_words=5)(pipeline, data) == pytest.approx(expected)
+    fixed = make_coherence_scorer(measure, texts=tokens, n_words=5)
     assert np.isfinite(fixed(pipeline, data)) and fixed(pipeline, data[:3]) == fixed(pipeline, data)
 
 
@@ -425,13 +425,13 @@ def test_scorer_of_a_bare_model(lee):
     X = words.transform(data)
     model = lda().fit(X)
     u_mass = make_coherence_scorer("u_mass")
-    assert u_mass(model, X) == pytest.approx(u_mass_coherence(model.components_, X, n_top=20).mean())
+    assert u_mass(model, X) == pytest.approx(u_mass_coherence(model.components_, X, n_words=20).mean())
     names = words.get_feature_names_out()
     c_v = make_coherence_scorer("c_v", texts=tokens, feature_names=names)
     assert c_v(model, X) == pytest.approx(coherence(model, tokens, words))
     same = make_coherence_scorer("u_mass", texts=tokens, feature_names=names)
     presence = np.array([[name in set(text) for name in names] for text in tokens])
-    assert same(model, X) == pytest.approx(u_mass_coherence(model.components_, presence, n_top=20).mean())
+    assert same(model, X) == pytest.approx(u_mass_coherence(model.components_, presence, n_words=20).mean())
 
 
 def test_scorer_reads_the_column_names_of_a_data_frame(lee):
@@ -456,8 +456,8 @@ def test_scorer_says_what_it_lacks(lee):
         make_coherence_scorer("c_v", feature_names=list(map(str, range(150))))(model, X)
     with pytest.raises(ValueError, match="measure must be one of"):
         make_coherence_scorer("npmi")
-    with pytest.raises(ValueError, match="n_top"):
-        make_coherence_scorer(n_top=1)
+    with pytest.raises(ValueError, match="n_words"):
+        make_coherence_scorer(n_words=1)
 
 
 def test_scorer_in_searches(lee):
@@ -474,7 +474,7 @@ def test_scorer_in_searches(lee):
 def test_scorer_can_be_pickled(lee):
     data, _ = lee
     pipeline = make_pipeline(vectorizer(), lda()).fit(data)
-    scorer = make_coherence_scorer("c_npmi", n_top=4)
+    scorer = make_coherence_scorer("c_npmi", n_words=4)
     copy = pickle.loads(pickle.dumps(scorer))
     assert copy(pipeline, data) == scorer(pipeline, data)
     assert "c_npmi" in repr(copy)
@@ -521,7 +521,7 @@ def test_defaults_give_the_number_that_gensim_gives(measure):
         model=model, texts=texts, corpus=corpus, dictionary=dictionary, coherence=measure, processes=1
     ).get_coherence()
     assert coherence(weights, texts, names, measure=measure) == pytest.approx(theirs)
-    assert coherence(weights, texts, names, measure=measure, n_top=10) != pytest.approx(theirs, rel=1e-3)
+    assert coherence(weights, texts, names, measure=measure, n_words=10) != pytest.approx(theirs, rel=1e-3)
 
 
 def test_models_and_releases_become_gensim_models():

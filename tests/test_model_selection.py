@@ -50,7 +50,7 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV, _search, _trials, search_cost
-from skdplda.model_selection._trials import GRID, draw_trials, private_score
+from skdplda.model_selection._trials import NORM_BOUND, draw_trials, private_score
 from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 from skdplda.published import PriTopLDA
 
@@ -449,7 +449,7 @@ def test_one_unit_changes_the_score_by_at_most_one():
         whole = private_score(values, Trial(), units, 0.0, None)
         without = private_score(values[: start[-2]], Trial(), less, 0.0, None)
         assert 0 <= whole - without <= 1
-        assert whole * GRID == int(whole * GRID)
+        assert whole * NORM_BOUND == int(whole * NORM_BOUND)
 
 
 class Uniform:

@@ -15,6 +15,7 @@ from skdplda import PrivacyAccountant, privacy_guarantee, release
 from skdplda.audit import mechanism_audits
 from skdplda.datasets import make_lda_corpus
 from skdplda.models import BaseRoundsModel
+from skdplda.rounds import Bounded
 
 
 # --- the estimator: 30 lines, of public names ------------------------------------------------------------
@@ -59,6 +60,14 @@ def test_it_finds_topics_and_states_its_guarantee(X):
     assert model.privacy_guarantee_.epsilon == 20.0
     everything = PrivateNMF(1, epsilon=np.inf, max_iter=1).fit(X)
     assert model.perplexity(X) < 0.95 * everything.perplexity(X)
+
+
+def test_what_a_document_contributes_is_bounded_and_says_so(X):
+    model = PrivateNMF(3, random_state=0)
+    sums, others = model.audit_contributions(X), model.audit_contributions(X[:-1])
+    assert isinstance(sums, Bounded) and sums.norm == 2
+    own = np.linalg.norm((sums.total - others.total).astype(float))
+    assert 0.99 * sums.bound < own <= sums.bound
 
 
 def test_it_is_audited():

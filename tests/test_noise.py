@@ -12,7 +12,7 @@ from scipy import stats
 
 from skdplda._kernels import _noise as kernel
 from skdplda.privacy import _noise
-from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
+from skdplda.privacy._noise import SLACK, delta_slack, discrete_laplace, rounded_gaussian
 
 LAWS = {"gaussian": rounded_gaussian, "laplace": discrete_laplace}
 DOMAINS = {"gaussian": _noise.GAUSSIAN_DOMAIN, "laplace": _noise.LAPLACE_DOMAIN}
@@ -458,7 +458,7 @@ def test_bad_arguments_are_named(draw, name):
 
 
 def test_delta_slack_formula():
-    assert sampler_slack() == 2.0**-96
+    assert SLACK == 2.0**-96
     exact = (1 + mpmath.exp(3)) * 10**9 * mpmath.mpf(2) ** -96
     assert exact <= delta_slack(10**9, 3.0) <= exact * (1 + 1e-9)
     assert delta_slack(0, math.inf) == 0.0

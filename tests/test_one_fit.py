@@ -219,7 +219,7 @@ def test_one_fit_does_not_call_right_code_broken(name):
     [
         PrivateCGSLDA(2, epsilon=3.0, delta=0.0, mechanism="laplace", max_iter=3),
         HDPLDA(2, epsilon=3.0, delta=0.0, max_iter=5, noise_share=0.5),
-        DPVocabularySelector(epsilon=3.0, mechanism="sips"),
+        DPVocabularySelector(epsilon=3.0, method="sips"),
     ],
     ids=["laplace", "laplace sweeps", "sips"],
 )
@@ -231,7 +231,7 @@ def test_other_noise_beside_a_corpus(estimator):
 
 def test_embeddings_show_what_their_words_get():
     """Canaries in one cluster: `keyword_share` of the precision, seen through all releases of words."""
-    model = EmbeddingTopics(2, epsilon=5.0, keyword_share=0.9, init=np.eye(3), max_iter=4)
+    model = EmbeddingTopics(2, epsilon=5.0, keyword_share=0.9, public_rows=np.eye(3), max_iter=4)
     report = audit_one_fit(model, n_canaries=3000, alarm=ALARM, verbose=0)
     assert not report.violated and report.lower_bound > 2.5
     white = report.lines[0]
@@ -283,7 +283,7 @@ def test_a_fit_is_charged_and_the_estimator_left_alone():
         (VIPSLDA(2, epsilon=math.inf), {}, "finite epsilon"),
         (LocalPrivateLDA(2), {}, "LocalPrivateLDA"),
         (EmbeddingTopics(2, epsilon=math.inf), {}, "finite epsilon"),
-        (DPVocabularySelector(mechanism="policy_laplace"), {}, "policy_laplace"),
+        (DPVocabularySelector(method="policy_laplace"), {}, "policy_laplace"),
         (PrivateCGSLDA(2, mechanism="discrete-gaussian"), {}, "ZCDpEvent"),
         (VIPSLDA(2), {"n_canaries": 10}, "n_canaries"),
         (VIPSLDA(2), {"alarm": 0.0}, "alarm"),

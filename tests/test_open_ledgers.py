@@ -419,7 +419,7 @@ def test_dask_workers_that_were_started_from_a_shell_charge_the_file_that_they_s
 
 def told(**fields):
     known = {"pid": 1, "name": "a process", "machine": "another machine", "when": time.time(), "version": 1}
-    return _open_ledgers.Told(**{**known, "blocks": (("", None),), **fields})
+    return _open_ledgers.Announcement(**{**known, "blocks": (("", None),), **fields})
 
 
 @pytest.fixture

@@ -18,14 +18,15 @@ from skdplda import (
     published,
     release,
 )
+from skdplda.esteps._methods import UnitEStep
 from skdplda.exceptions import BudgetExceededError
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import HDPLDA, BaseRoundsModel
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds import GRID, EStep, TopicWordCounts
-from skdplda.rounds._bounds import scaled_values
-from skdplda.rounds._units import UnitEStep
+from skdplda.rounds import NORM_BOUND, Contributions, EStep, TopicWordCounts
+from skdplda.rounds._bounds import scaled
+from skdplda.rounds._sharded import PartialEStep
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the tests need seeds
 
@@ -57,7 +58,7 @@ class RawCounts:
     def __init__(self, X, units, *, randomness, n_threads, first_document=0):
         self.n_units, self._X = X.shape[0], X
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         return np.asarray(self._X.sum(axis=0)).ravel()[:, None].astype(np.int64) * np.array([[2**20, 0]])
 
     def arrays(self):
@@ -67,6 +68,16 @@ class RawCounts:
         pass
 
 
+class BoundedCounts(RawCounts):
+    """One that another author may write: each document's counts are bounded, and in the first topic."""
+
+    def collect(self, query, round_, active):
+        X, sums = self._X, Contributions(query.shape)
+        document = np.repeat(np.arange(self.n_units), np.diff(X.indptr))
+        sums.add_scaled(np.outer(X.data, [1.0, 0.0]), X.indices, document, self.n_units)
+        return sums.bounded()
+
+
 class Unbounded(Plain):
     """Adds raw counts times 2**20."""
 
@@ -74,13 +85,39 @@ class Unbounded(Plain):
         return RawCounts
 
 
+class Unproven(Plain):
+    """Has an E-step of its own: that a document's values follow from that document alone, nobody has checked."""
+
+    def _make_e_step(self, plan, randomness, data):
+        return BoundedCounts
+
+
 @pytest.fixture(scope="module")
 def X():
     return sp.csr_array(np.random.default_rng(0).poisson(0.4, (60, 12)).astype(np.int32))
 
 
-def test_an_e_step_without_a_bound_is_claimed_and_not_released(X, untouchable):
-    model = Unbounded()
+def test_an_e_step_without_a_bound_gets_no_noise(X):
+    reports = []
+    with pytest.raises(TypeError, match=r"collect must return a Bounded.*got ndarray\. Nothing was released"):
+        Unbounded(callback=reports.append).fit(X)
+    assert not reports
+
+
+def test_workers_refuse_it_too(X):
+    """Before anything travels; what is exact, and promises nothing, is an array."""
+    for norm in (1, 2):
+        part = PartialEStep(RawCounts, 0, norm, X, units=None, first_document=0, n_threads=1)
+        with pytest.raises(TypeError, match="collect must return a Bounded"):
+            part.collect(TopicWordCounts(np.ones((12, 2))), 0, 0)
+    part = PartialEStep(BoundedCounts, 0, 2, X, units=None, first_document=0, n_threads=1)
+    assert part.collect(TopicWordCounts(np.ones((12, 2))), 0, 0).dtype == np.int64
+    exact = PartialEStep(RawCounts, 0, None, X, units=None, first_document=0, n_threads=1)
+    assert exact.collect(TopicWordCounts(np.ones((12, 2))), 0, 0).any()
+
+
+def test_an_e_step_of_another_author_is_claimed_and_not_released(X, untouchable):
+    model = Unproven()
     assert model.privacy_cost().status == "claimed"
     with PrivacyAccountant(5.0, 1e-5) as ledger:
         with pytest.raises(ValueError, match=r"must have status 'proven'.*replaces _make_e_step"):
@@ -93,7 +130,7 @@ def test_an_e_step_without_a_bound_is_claimed_and_not_released(X, untouchable):
     assert privacy_guarantee(model).status == "claimed" and "is not of this package" in privacy_guarantee(model).reason
     with pytest.raises(ValueError, match="no proven, finite guarantee"):
         release(model, feature_names=[f"word{i}" for i in range(12)])
-    assert privacy_guarantee(model, trusted=(Unbounded,)).status == "proven"
+    assert privacy_guarantee(model, trusted=(Unproven,)).status == "proven"
 
 
 @pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
@@ -144,7 +181,10 @@ def test_every_statement_of_an_heir_is_claimed(X):
     assert stream.partial_fit(X).privacy_guarantee_.status == "claimed"
     assert Sweeps(2, max_iter=2).document_cost(3).status == "claimed"
     server = LocalPrivateLDA(2, max_iter=2, randomizer=Coins())
-    assert server.privacy_cost(12).status == "claimed" and LocalPrivateLDA(2).privacy_cost(12).status == "proven"
+    assert (
+        server.privacy_cost(n_words=12).status == "claimed"
+        and LocalPrivateLDA(2).privacy_cost(n_words=12).status == "proven"
+    )
     assert Words(epsilon=50.0, public_vocabulary=None).fit(X).privacy_guarantee_.status == "claimed"
     search = PrivateSearchCV(Stream(2), {"n_components": [2, 3]})
     with pytest.raises(ValueError, match="must have a proven guarantee; got 'claimed'"):
@@ -195,7 +235,7 @@ class Odd(Plain):
 
 
 def total_of(model, X, groups=None):
-    return model.audit_contributions(X, groups)[0]
+    return model.audit_contributions(X, groups).total
 
 
 @pytest.mark.parametrize("case", range(11))
@@ -213,25 +253,25 @@ def test_a_unit_adds_no_more_than_the_bound_and_moves_no_other(case, grouped, X)
         added = total_of(model, both, groups) - without
         alone = total_of(model, sp.csr_array(odd), None if groups is None else groups[60:])
     np.testing.assert_array_equal(added, alone)
-    assert int((added.astype(object) ** 2).sum()) <= GRID**2
+    assert int((added.astype(object) ** 2).sum()) <= NORM_BOUND**2
     lost = case in (0, 3, 4, 5, 6, 9)
     assert added.any() != lost
 
 
 def test_a_bound_is_met_and_not_only_kept():
-    """The integers of one unit are nearly of norm GRID, of values of any size."""
+    """The integers of one unit are nearly of norm NORM_BOUND, of values of any size."""
     rng = np.random.default_rng(0)
     for size in (1e-300, 1.0, 1e300):
         values = rng.normal(size=(500, 3)) * size
         unit = np.repeat([0, 1, 1, 3], [100, 200, 100, 100])
-        found = scaled_values(values, unit, 4)
+        found = scaled(values, unit, 4)
         norms = [int((found[unit == u] ** 2).sum()) for u in range(4)]
-        assert max(norms) <= GRID**2 and norms[2] == 0
-        assert min(norms[0], norms[1], norms[3]) > GRID**2 * (1 - 1e-3)
+        assert max(norms) <= NORM_BOUND**2 and norms[2] == 0
+        assert min(norms[0], norms[1], norms[3]) > NORM_BOUND**2 * (1 - 1e-3)
         expected = values[unit == 1] / size
         expected /= np.linalg.norm(expected)
-        np.testing.assert_allclose(found[unit == 1] / GRID, expected, atol=1e-3)
-    assert scaled_values(np.zeros((0, 3)), np.zeros(0, int), 2).shape == (0, 3)
+        np.testing.assert_allclose(found[unit == 1] / NORM_BOUND, expected, atol=1e-3)
+    assert scaled(np.zeros((0, 3)), np.zeros(0, int), 2).shape == (0, 3)
 
 
 class Mean(Plain):
@@ -292,13 +332,13 @@ def test_draws_and_states_are_a_documents_own_whatever_is_beside_it(X):
             return values, rng.random(3)
 
     model = Drawn(random_state=0)
-    total, first = (model.audit_contributions(part, rounds_before=2)[0] for part in (X, X[:40]))
+    total, first = (model.audit_contributions(part, rounds_before=2).total for part in (X, X[:40]))
     step, table, *_ = model._audited_parts(X)
     only = np.r_[np.zeros(40), np.ones(20)].astype(np.uint8)
     query = TopicWordCounts(table)
     for round_ in range(2):
         step.collect(query, round_, only)
-    np.testing.assert_array_equal(first + step.collect(query, 2, only), total)
+    np.testing.assert_array_equal(first + step.collect(query, 2, only).total, total)
 
 
 def test_a_checkpoint_keeps_the_states(X):
@@ -308,7 +348,7 @@ def test_a_checkpoint_keeps_the_states(X):
     step.collect(query, 0, (np.arange(60) % 2).astype(np.uint8))
     other = UnitEStep(X, None, contribution=Counted().contribution, n_topics=2, randomness=KEY)
     other.restore(copy.deepcopy(step.arrays()))
-    np.testing.assert_array_equal(step.collect(query, 1, None), other.collect(query, 1, None))
+    np.testing.assert_array_equal(step.collect(query, 1, None).total, other.collect(query, 1, None).total)
     assert len(step.arrays()["documents"]) == (np.diff(X.indptr) > 0).sum()
 
 

@@ -146,7 +146,7 @@ def test_a_model_that_does_not_fit_into_memory_is_not_paid(estimator, fit):
         (PCTD(3, checkpoint=3), "checkpoint"),
         (EmbeddingTopics(3, callback=3), "callback"),
         (PrivateCGSLDA(3, mechanism="laplace", epsilon=1e-15), "epsilon"),
-        (DPVocabularySelector(mechanism="truncated_geometric", epsilon=1e-18), "epsilon"),
+        (DPVocabularySelector(method="truncated_geometric", epsilon=1e-18), "epsilon"),
     ],
     ids=str,
 )

@@ -26,9 +26,9 @@ from skdplda.privacy import (
 )
 from skdplda.privacy._partition import (
     FILLS,
-    GRID,
     MOST_ADAPTIVE,
     MOST_UNITS_REROUTED,
+    NORM_BOUND,
     REROUTED,
     ROUNDS,
     discount,
@@ -104,7 +104,7 @@ def test_equal_shares_equal_the_reference():
     rng = np.random.default_rng(1)
     start, words, _ = lists_of(random_units(rng))
     active = (rng.random(12) < 0.6).astype(np.uint8)
-    share = np.array([0] + [equal_share(GRID, n) for n in range(1, 7)])
+    share = np.array([0] + [equal_share(NORM_BOUND, n) for n in range(1, 7)])
     found, expected = np.zeros(12, np.int64), np.zeros(12, np.int64)
     _partition.share_equally(start, words, active, share, found)
     for u in range(len(start) - 1):
@@ -113,7 +113,7 @@ def test_equal_shares_equal_the_reference():
         expected[chosen] += share[len(chosen)]
     np.testing.assert_array_equal(found, expected)
     for n in (1, 2, 3, 20, 10**6):
-        assert n * equal_share(GRID, n) ** 2 <= GRID**2 < n * (equal_share(GRID, n) + 1) ** 2
+        assert n * equal_share(NORM_BOUND, n) ** 2 <= NORM_BOUND**2 < n * (equal_share(NORM_BOUND, n) + 1) ** 2
 
 
 def test_what_comes_back_equals_the_reference():
@@ -151,7 +151,7 @@ def test_truncation_keeps_a_random_part_of_each_unit_and_moves_counts_along():
 
 def test_kernels_take_empty_input():
     start, words, counts = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    for mechanism in PartitionPlan.MECHANISMS:
+    for mechanism in PartitionPlan.METHODS:
         plan = plan_partition(mechanism, 1.0, 1e-3, 5, 3.0)
         released, weights, _ = select_partitions(plan, start, words, counts, 4, Randomness(None))
         assert len(released) == len(weights) == 0
@@ -272,9 +272,9 @@ def test_a_rounded_step_is_off_by_less_than_one():
 def hidden(plan, round_, weight):
     """P(weight + noise <= threshold) from scipy's laws."""
     threshold, scale = plan.thresholds[round_], plan.scales[round_]
-    if plan.noise == "gaussian":
+    if plan.mechanism == "gaussian":
         return stats.norm.cdf((threshold - weight + 0.5) / scale)
-    if plan.noise == "laplace":
+    if plan.mechanism == "laplace":
         return stats.dlaplace.cdf(threshold - weight, 1 / scale)
     law = stats.dlaplace.pmf(np.arange(-threshold, threshold + 1), 1 / scale)
     return law[: 2 * threshold + 1 - weight].sum() / law.sum()
@@ -284,15 +284,15 @@ def alone(plan, n_words):
     """Weights of the words of one unit against nothing, by the kernels."""
     start, words, _ = lists_of([range(n_words)])
     total = np.zeros(n_words, np.int64)
-    if plan.mechanism in FILLS:
-        FILLS[plan.mechanism](start, words, np.array([0]), plan.cap, plan.grid, total)
+    if plan.method in FILLS:
+        FILLS[plan.method](start, words, np.array([0]), plan.cap, plan.grid, total)
     else:
         share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(n_words)])
         _partition.share_equally(start, words, np.ones(n_words, np.uint8), share, total)
     return total
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 @pytest.mark.parametrize("n_words", [1, 20, 100])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1.0, 0.01), (8.0, 1e-6)])
 def test_one_unit_against_nothing_has_the_stated_probability(mechanism, n_words, epsilon, delta):
@@ -303,7 +303,7 @@ def test_one_unit_against_nothing_has_the_stated_probability(mechanism, n_words,
         exact = -np.expm1(np.sum(np.log1p(-(1 - stay))))
         stated = plan.new_word_delta(n_words, round_)
         if mechanism == "sieve":  # of the mean of rounds: a bound, close for one word
-            one = stats.norm.sf((plan.thresholds[round_] - GRID) / plan.mean.deviations[round_])
+            one = stats.norm.sf((plan.thresholds[round_] - NORM_BOUND) / plan.mean.deviations[round_])
             np.testing.assert_allclose(plan.new_word_delta(1, round_), one, rtol=1e-3)
             assert stated <= n_words * one * (1 + 1e-3)
             assert round_ or stated >= exact
@@ -322,7 +322,7 @@ def test_one_new_word_through_all_rounds_of_the_sieve(epsilon, delta):
     """The sum over rounds of what a word exceeds by its noise, against the bound; and many words, by simulation."""
     plan = plan_partition("sieve", epsilon, delta, 100, 3.0)
     sums = np.sqrt(np.cumsum([(a * s) ** 2 for a, s in zip(plan.coefficients, plan.scales, strict=True)]))
-    escapes = stats.norm.sf((np.array(plan.thresholds) - GRID) * np.cumsum(plan.coefficients) / sums).sum()
+    escapes = stats.norm.sf((np.array(plan.thresholds) - NORM_BOUND) * np.cumsum(plan.coefficients) / sums).sum()
     assert plan.new_word_delta(1) == pytest.approx(escapes, rel=1e-3)
     if delta == 0.05:
         for n_words in (1, 2, 7, 100):
@@ -344,7 +344,7 @@ def test_new_words_stay_hidden_whenever_old_words_vanish(epsilon):
         left, judged = np.ones((n_runs, n_new - 1), bool), np.zeros((n_runs, n_new - 1))
         given, escapes = np.zeros(n_runs), np.zeros(n_runs)
         for i, scale in enumerate(plan.scales):
-            share = GRID / np.sqrt(1 + left.sum(axis=1) + n_old * (i < leave))
+            share = NORM_BOUND / np.sqrt(1 + left.sum(axis=1) + n_old * (i < leave))
             given += a[i] * share
             escapes += stats.norm.sf((plan.thresholds[i] - given / sums[i]) / deviations[i])
             judged += a[i] * (share[:, None] + scale * rng.standard_normal(judged.shape))
@@ -550,15 +550,15 @@ def test_rounds_have_their_guarantee_by_enumeration(floor, scales, thresholds):
             assert math.fsum(max(0.0, p[told] - math.exp(epsilon) * q[told]) for told in p) <= stated
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_thresholds_are_the_least(mechanism):
     plan = plan_partition(mechanism, 1.0, 1e-4, 30, 3.0)
     lower = replace(plan, thresholds=tuple(t - max(1, t // 10**4) for t in plan.thresholds))
     worst = max(lower.new_word_delta(n) for n in range(1, 31))
     best = max(plan.new_word_delta(n) for n in range(1, 31))
-    per_word = plan.event_delta / (30 if plan.noise == "geometric" else 1)
+    per_word = plan.event_delta / (30 if plan.mechanism == "geometric" else 1)
     assert best <= plan.event_delta
-    if plan.noise == "geometric":
+    if plan.mechanism == "geometric":
         assert lower.new_word_delta(1) > per_word
     else:
         assert worst > plan.event_delta
@@ -614,17 +614,17 @@ def test_counts_without_noise_tell_every_word():
 def test_the_favourite_word_takes_all_at_any_delta():
     """With a large delta the threshold is below what one unit gives; the cap must not be."""
     plan = plan_partition("item_frequency", 1.0, 0.9, 2, 0.0)
-    assert plan.thresholds[0] < GRID
-    assert alone(plan, 2).tolist() == [GRID, 0]
+    assert plan.thresholds[0] < NORM_BOUND
+    assert alone(plan, 2).tolist() == [NORM_BOUND, 0]
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_noise_that_cannot_be_drawn_is_refused_beforehand(mechanism):
     for epsilon, delta in ((1e-12, 1e-5), (1e-14, 2e-15), (1e-300, 1e-12)):
         try:
             plan = plan_partition(mechanism, epsilon, delta, 100, 3.0)
         except ValueError as error:
-            assert "epsilon must be larger for mechanism" in str(error)
+            assert "epsilon must be larger for method" in str(error)
         else:
             assert max(plan.scales) <= 2**50
     with pytest.raises(ValueError, match=r"epsilon must be larger .*; got 1e-14"):
@@ -641,7 +641,7 @@ def test_any_cutoff_fits_into_integers(mechanism):
 # --- the mechanisms as a whole --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_a_threshold_is_strict(mechanism):
     """Without noise, a word whose weight equals the threshold stays hidden; the one above is released."""
     plan = plan_partition(mechanism, 1.0, 1e-3, 1, 3.0)
@@ -652,7 +652,7 @@ def test_a_threshold_is_strict(mechanism):
     else:
         total += 3 * plan.grid
     for threshold, expected in ((total[0], []), (total[0] - 1, [0])):
-        quiet = replace(plan, noise=None, scales=(0.0,), thresholds=(int(threshold),), floors=(), coefficients=())
+        quiet = replace(plan, mechanism=None, scales=(0.0,), thresholds=(int(threshold),), floors=(), coefficients=())
         released, weights, _ = select_partitions(quiet, start, words, counts, 1, Randomness(None))
         assert released.tolist() == expected
         np.testing.assert_allclose(weights, [3] * len(expected), rtol=1e-11)
@@ -664,9 +664,13 @@ def test_rounds_equal_their_reference(floors):
     rng = np.random.default_rng(4)
     units = [np.unique(rng.zipf(1.3, 9) % 30).tolist() for _ in range(80)]
     plan = plan_partition("sips", 1.0, 1e-3, 30, 3.0)
-    thresholds = (30 * GRID, 20 * GRID, 8 * GRID)
+    thresholds = (30 * NORM_BOUND, 20 * NORM_BOUND, 8 * NORM_BOUND)
     quiet = replace(
-        plan, noise=None, scales=(0.0,) * 3, thresholds=thresholds, floors=tuple(floor * GRID for floor in floors)
+        plan,
+        mechanism=None,
+        scales=(0.0,) * 3,
+        thresholds=thresholds,
+        floors=tuple(floor * NORM_BOUND for floor in floors),
     )
     released, weights, _ = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
     candidates, expected = {word for unit in units for word in unit}, {}
@@ -675,9 +679,9 @@ def test_rounds_equal_their_reference(floors):
         for unit in units:
             own = candidates & set(unit)
             for word in own:
-                total[word] += equal_share(GRID, len(own))
-        expected |= {word: weight / GRID for word, weight in total.items() if weight > threshold}
-        candidates = {word for word, weight in total.items() if floor * GRID < weight <= threshold}
+                total[word] += equal_share(NORM_BOUND, len(own))
+        expected |= {word: weight / NORM_BOUND for word, weight in total.items() if weight > threshold}
+        candidates = {word for word, weight in total.items() if floor * NORM_BOUND < weight <= threshold}
     assert dict(zip(released.tolist(), weights.tolist(), strict=True)) == expected
     assert len(expected) > 3  # over 60 seeds 8.4 with deviation 1.1
 
@@ -687,17 +691,21 @@ def test_the_mean_of_rounds_equals_its_reference():
     rng = np.random.default_rng(5)
     units = [np.unique(rng.zipf(1.3, 9) % 30).tolist() for _ in range(80)]
     plan = plan_partition("sieve", 1.0, 1e-3, 30, 3.0)
-    thresholds, floors, parts = (26 * GRID, 20 * GRID, 6 * GRID), (1.5 * GRID, 2.0 * GRID), (1.0, 2.0, 5.0)
-    quiet = replace(plan, noise=None, scales=(0.0,) * 3, thresholds=thresholds, floors=floors, coefficients=parts)
+    thresholds, floors, parts = (
+        (26 * NORM_BOUND, 20 * NORM_BOUND, 6 * NORM_BOUND),
+        (1.5 * NORM_BOUND, 2.0 * NORM_BOUND),
+        (1.0, 2.0, 5.0),
+    )
+    quiet = replace(plan, mechanism=None, scales=(0.0,) * 3, thresholds=thresholds, floors=floors, coefficients=parts)
     released, weights, rounds = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
     left, sums, expected = {word for unit in units for word in unit}, Counter(), {}
     for i, (threshold, floor) in enumerate(zip(thresholds, (*floors, -np.inf), strict=True)):
         for unit in units:
             own = left & set(unit)
             for word in own:
-                sums[word] += parts[i] * equal_share(GRID, len(own))
+                sums[word] += parts[i] * equal_share(NORM_BOUND, len(own))
         means = {word: sums[word] / sum(parts[: i + 1]) for word in left}
-        expected |= {word: (mean / GRID, i) for word, mean in means.items() if mean > threshold}
+        expected |= {word: (mean / NORM_BOUND, i) for word, mean in means.items() if mean > threshold}
         left = {word for word, mean in means.items() if floor < mean <= threshold}
     assert dict(zip(released.tolist(), zip(weights.tolist(), rounds.tolist(), strict=True), strict=True)) == expected
     assert set(rounds.tolist()) == {0, 1, 2}
@@ -754,7 +762,7 @@ CASES = [  # units, the one that is removed
 ]
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_an_audit_of_100000_runs_does_not_refute_the_guarantee(mechanism):
     plan = plan_partition(mechanism, 1.0, 0.05, 4, 3.0)
     for units, drop in CASES:
@@ -765,13 +773,13 @@ def test_the_audit_refutes_what_is_false():
     plan = plan_partition("weighted_gaussian", 1.0, 0.05, 4, 3.0)
     assert epsilon_is_refuted(plan, *CASES[0][:1], 4, 0, 1.0, 0.01)  # a delta that is too small
     assert epsilon_is_refuted(plan, [[0]] * 6, 4, 0, 0.2, 0.02)  # an epsilon that is too small
-    lower = replace(plan, thresholds=(plan.thresholds[0] - GRID,))
+    lower = replace(plan, thresholds=(plan.thresholds[0] - NORM_BOUND,))
     assert epsilon_is_refuted(lower, *CASES[0][:1], 4, 0, 1.0, 0.05)  # a threshold that is too low
     published = PublishedItemFrequencySelector(1.0, delta=0.05, max_words_per_unit=4)._plan()
     assert epsilon_is_refuted(published, *CASES[0][:1], 4, 0, 1.0, 0.05)
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_frequent_words_are_found_and_weights_are_noisy(mechanism):
     plan = plan_partition(mechanism, 5.0, 1e-5, 3, 30.0)  # at a cut-off of 3 policies miss some
     units = [[0, 1, 2]] * 2000 + [[3]]
@@ -780,7 +788,7 @@ def test_frequent_words_are_found_and_weights_are_noisy(mechanism):
     assert (weights > 1).all() and np.isfinite(weights).all()
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_an_integer_makes_a_selection_reproducible(mechanism):
     plan = plan_partition(mechanism, 2.0, 1e-3, 4, 3.0)
     rng = np.random.default_rng(0)
@@ -798,7 +806,7 @@ def test_without_noise_every_used_word_is_selected():
     np.testing.assert_allclose(weights, [1, 0.5**0.5, 0.5**0.5], atol=1e-5)
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.02, 1e-5), (1.0, 1e-9), (50.0, 1e-4)])
 def test_what_the_parts_cost_is_within_the_budget(mechanism, epsilon, delta):
     plan = plan_partition(mechanism, epsilon, delta, 50, 3.0)
@@ -812,7 +820,7 @@ def test_what_the_parts_cost_is_within_the_budget(mechanism, epsilon, delta):
 
 def test_rounds_share_one_gaussian_budget():
     plan = plan_partition("sieve", 1.0, 1e-5, 50, 3.0)
-    sigma = sum((GRID / scale) ** 2 for scale in plan.scales) ** -0.5
+    sigma = sum((NORM_BOUND / scale) ** 2 for scale in plan.scales) ** -0.5
     assert sigma >= plan.event.noise_multiplier
     assert sigma == pytest.approx(plan.event.noise_multiplier)
     for rounds in ROUNDS.values():

@@ -18,7 +18,7 @@ from skdplda.models._pctd_tables import ConsistentTables, LastTable, consistent
 from skdplda.priors import WordPrior
 from skdplda.published import PublishedPCTD
 from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import GRID, equal_contributions, shortened
+from skdplda.rounds._bounds import NORM_BOUND, equal_contributions, shortened
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.semantics import UnitMatrix, word_similarity
 
@@ -72,7 +72,7 @@ def em(X, n_topics, n_rounds, similarity=None, tau=0.0):
     tables = LastTable((X.shape[1], n_topics), 7, similarity, tau)
     likelihood = []
     for round_ in range(n_rounds):
-        tables.update(step.collect(tables.query(None), round_, None), round_)
+        tables.update(step.collect(tables.query(), round_, None), round_)
         likelihood.append(step.log_likelihood.sum())
     return np.array(likelihood), tables.table, step.arrays()["theta"]
 
@@ -165,15 +165,15 @@ def test_no_contribution_exceeds_the_grid(units, groups, concentration):
         own = np.concatenate([np.arange(units.start[d], units.start[d + 1]) for d in documents])
         norms.append(np.linalg.norm(terms[own].sum(axis=0)))
     norms = np.array(norms)
-    assert norms.max() <= GRID
+    assert norms.max() <= NORM_BOUND
     largest = [np.linalg.norm(weighted[units.start[d] : units.start[d + 1]].sum(axis=0)) for d in range(40)]
     if groups is None:  # nor are they much below it, for whoever has words
-        np.testing.assert_allclose([n for n in largest if n], GRID, rtol=1e-5)
+        np.testing.assert_allclose([n for n in largest if n], NORM_BOUND, rtol=1e-5)
 
 
 def test_a_repeated_word_counts_its_square_root():
     X = UnitMatrix([0, 2], [[3, 0, 1], [1, 1, 0]])
-    weighted = equal_contributions(X, check_groups(None, 1), 2).toarray() / GRID
+    weighted = equal_contributions(X, check_groups(None, 1), 2).toarray() / NORM_BOUND
     np.testing.assert_allclose(weighted, np.array([[1.5, 0, 1], [0.5, 1, 0]]) / 6**0.5, rtol=1e-5)
 
 
@@ -181,25 +181,25 @@ def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
     def collect(X):
         step = e_step(X)
         table = np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32)
-        return step.collect(TopicWordCounts(table), 0, None)
+        return step.collect(TopicWordCounts(table), 0, None).total
 
     whole = collect(units)
     assert whole.dtype == np.int64
     for d in range(5):
         rest = np.delete(np.arange(len(units)), d)
-        assert np.linalg.norm(whole - collect(units[rest])) <= GRID
+        assert np.linalg.norm(whole - collect(units[rest])) <= NORM_BOUND
 
 
 def test_who_is_left_out_adds_nothing(units):
     step = e_step(units)
     query = TopicWordCounts(np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32))
     active = np.zeros(len(units), np.uint8)
-    assert not step.collect(query, 0, active).any()
+    assert not step.collect(query, 0, active).total.any()
     np.testing.assert_allclose(step.arrays()["theta"], 1 / 3)  # nor does it change
     active[::2] = 1
-    half = step.collect(query, 1, active).copy()
+    half = step.collect(query, 1, active).total.copy()
     part = e_step(units[::2])
-    np.testing.assert_array_equal(half, part.collect(query, 1, None))
+    np.testing.assert_array_equal(half, part.collect(query, 1, None).total)
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -419,7 +419,7 @@ def test_a_document_whose_counts_wrap_around_stays_within_the_norm(last):
         unit = (np.arange(3) if groups is None else np.array(groups))[documents]
         words = np.zeros((unit.max() + 1, 2))
         np.add.at(words, unit, weighted.toarray())
-        assert (np.linalg.norm(words, axis=1) <= GRID).all()
+        assert (np.linalg.norm(words, axis=1) <= NORM_BOUND).all()
     with_it = PCTD(2, epsilon=1.0, max_iter=3, random_state=0)
     with pytest.warns(PrivacyLeakWarning):
         table = with_it.fit(units).components_

@@ -20,7 +20,7 @@ from skdplda.models._pctd_noise import noisy_segments
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.published import PublishedPCTD
 from skdplda.published._pctd_noise import NoisySegmentEStep, likelihood_noise, sum_noise
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.semantics import UnitMatrix
 
@@ -115,8 +115,8 @@ def test_every_word_of_every_unit_gets_noise(monkeypatch):
     assert [shape for _, shape, _ in drawn] == [(10, 30)] * 6
     assert len({state for *_, state in drawn}) == 6 and {len(state) for *_, state in drawn} == {32}
     multiplier = model.privacy_guarantee_.event.noise_multiplier
-    assert all(sigma >= multiplier * 2**0.5 * GRID for sigma, *_ in drawn)
-    assert f"{drawn[0][0] / GRID:.4g}" in model.privacy_guarantee_.mechanism
+    assert all(sigma >= multiplier * 2**0.5 * NORM_BOUND for sigma, *_ in drawn)
+    assert f"{drawn[0][0] / NORM_BOUND:.4g}" in model.privacy_guarantee_.mechanism
     assert epsilon_of(gaussian_event(multiplier), 1e-5) <= 5.0
 
 

@@ -13,7 +13,7 @@ from skdplda.models import _periods
 from skdplda.models._periods import PeriodEStep
 from skdplda.privacy import pure_event
 from skdplda.releases import ReleasedTopicModel
-from skdplda.rounds import GRID
+from skdplda.rounds import NORM_BOUND
 
 WORDS = ["pear", "plum", "zinc", "iron"]
 TOPICS = [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
@@ -30,7 +30,7 @@ def model():
 def contribution(doc_topic, period, groups, without=None):
     kept = np.ones(len(period), bool) if without is None else groups != without
     units = check_groups(groups[kept], kept.sum())
-    return PeriodEStep(doc_topic[kept], period[kept], 5, units).collect(None, 0, None)
+    return PeriodEStep(doc_topic[kept], period[kept], 5, units).collect(None, 0, None).total
 
 
 @pytest.mark.parametrize("hostile", [False, True])
@@ -46,9 +46,11 @@ def test_a_unit_moves_the_sum_by_at_most_the_bound(hostile):
         assert total.dtype == np.int64
         for user in np.unique(groups):
             moved = np.abs(total - contribution(doc_topic, period, groups, user)).sum()
-            assert moved <= GRID
+            assert moved <= NORM_BOUND
             if not hostile and (period[groups == user] >= 0).any():
-                assert moved > GRID * (1 - 1e-8) - 60 * doc_topic.shape[1]  # the bound is met, but for rounding down
+                assert (
+                    moved > NORM_BOUND * (1 - 1e-8) - 60 * doc_topic.shape[1]
+                )  # the bound is met, but for rounding down
 
 
 def test_proportions_of_a_document_do_not_depend_on_others():

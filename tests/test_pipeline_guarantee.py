@@ -449,7 +449,7 @@ def test_failures_beside_noise_by_summation(failure):
 
 
 def test_steps_whose_unit_has_no_groups_have_a_price_too():
-    local = LocalPrivateLDA(randomizer=LocalRandomizer(max_words=5))
+    local = LocalPrivateLDA(randomizer=LocalRandomizer(max_words_per_document=5))
     for model in (HDPLDA(), local):
         assert privacy_guarantee(model) == model.privacy_cost()
         assert privacy_guarantee(model, groups=True).unit == model.privacy_cost().unit

@@ -1,5 +1,7 @@
 """The noise plan: what it says of its noise, how it divides a budget, and that the event covers all of it."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from dp_accounting import ComposedDpEvent
@@ -7,7 +9,9 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from skdplda import PrivateCGSLDA
-from skdplda.privacy import MECHANISMS, PrivacyAccountant, delta_of, epsilon_of, gaussian_event
+from skdplda.models._hdp_accounting import HybridPlan
+from skdplda.privacy import MECHANISMS, PrivacyAccountant, delta_of, epsilon_of, gaussian_event, plan_partition
+from skdplda.privacy._spending import divided
 from skdplda.rounds import NoisePlan, Spending
 
 
@@ -85,3 +89,38 @@ def test_it_is_refused_before_the_budget_is_charged(mechanism):
     with PrivacyAccountant(1.0, 1e-5) as accountant, pytest.raises(ValueError, match="Use a larger epsilon"):
         PrivateCGSLDA(2, epsilon=1e-12, delta=1e-12, mechanism=mechanism).fit(np.ones((3, 4), int))
     assert accountant.ledger == ()
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        NoisePlan("gaussian", 1.0, (2.0, 2.0, 2.0), None),
+        HybridPlan.calibrate(1.0, 1e-5, 3, 0.5),
+        plan_partition("sips", 1.0, 1e-5, 5, 2.0),
+    ],
+    ids=lambda plan: type(plan).__name__,
+)
+def test_a_plan_of_any_kind_has_so_many_releases(plan):
+    spending = Spending(plan)
+    assert [spending.take() for _ in range(3)] == list(plan.multipliers) == spending.multipliers
+    with pytest.raises(RuntimeError, match="release 3 is not one of the plan"):
+        spending.take()
+    with pytest.raises(RuntimeError, match="release 0 is not one of the plan"):
+        Spending(plan).take(0.5)
+
+
+@pytest.mark.parametrize("proportions", [[1.0], [1, 2, 3], np.logspace(0, 6, 40), np.full(1000, 1e-9)])
+def test_what_divides_a_budget_never_exceeds_it(proportions):
+    """Whatever rounding does: precisions add up to no more than that of the whole, in exact numbers."""
+    multipliers = divided(2.5, proportions)
+    precision = sum(1 / Fraction(multiplier) ** 2 for multiplier in multipliers)
+    assert 1 - 1e-11 < precision * Fraction(2.5) ** 2 <= 1
+
+
+def test_a_part_of_a_budget_is_for_noise_whose_precisions_add_up():
+    gaussian, laplace = MECHANISMS["gaussian"], MECHANISMS["laplace"]
+    (half,), event = gaussian.calibrate(1.0, 1e-5, [1.0], 0.5)
+    (whole,), _ = gaussian.calibrate(1.0, 1e-5, [1.0])
+    assert half == pytest.approx(whole * 2**0.5) and epsilon_of(event, 1e-5) < 1
+    with pytest.raises(ValueError, match="laplace noise has no part of a budget"):
+        laplace.calibrate(1.0, 0.0, [1.0, 1.0], 0.5)

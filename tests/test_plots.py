@@ -128,7 +128,7 @@ def test_one_topic_and_equal_topics_have_a_map():
 @pytest.mark.parametrize("kind", ["matrix", "map"])
 def test_clusters_lie_apart_by_their_directions_also_without_words(kind):
     X = np.repeat(np.eye(3), 200, axis=0)
-    fitted = EmbeddingTopics(3, epsilon=np.inf, init=np.eye(3), centre=np.zeros(3)).fit(X)
+    fitted = EmbeddingTopics(3, epsilon=np.inf, public_rows=np.eye(3), centre=np.zeros(3)).fit(X)
     display = TopicDistanceDisplay.from_estimator(fitted, kind=kind)
     np.testing.assert_allclose(display.distances, 1 - np.eye(3), atol=1e-9)
     np.testing.assert_allclose(display.sizes, np.full(3, 1 / 3))
@@ -162,7 +162,7 @@ def test_top_words_on_given_axes_touch_no_pyplot_figure(model):
 def test_top_words_errors_name_the_parameter(model):
     with pytest.raises(ValueError, match="topics must be numbers from 0 to 2"):
         TopWordsDisplay.from_estimator(model, n_words=2, topics=[3])
-    with pytest.raises(ValueError, match="n must be between 1 and"):
+    with pytest.raises(ValueError, match="n_words must be between 1 and"):
         TopWordsDisplay.from_estimator(model, n_words=6)
     with pytest.raises(ValueError, match="ax must hold an axes for each of the 3 topics"):
         TopWordsDisplay.from_estimator(model, n_words=2, ax=Figure().subplots(1, 2))
@@ -281,7 +281,7 @@ def test_vocabulary_sizes_are_solid_if_proven_and_dashed_if_claimed():
 def test_vocabulary_sizes_of_a_selector(corpus):
     selector = DPVocabularySelector(max_words_per_unit=10, random_state=b"sixteen bytes, or more")
     mechanisms = ["sieve", "item_frequency"]
-    display = VocabularyDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], mechanisms=mechanisms)
+    display = VocabularyDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], methods=mechanisms)
     assert list(display.values) == mechanisms and display.claimed == []
     published = PublishedItemFrequencySelector(max_words_per_unit=10)
     claimed = VocabularyDisplay.from_estimator(published, corpus, epsilons=[100.0])
@@ -292,8 +292,8 @@ def test_vocabulary_sizes_of_a_selector(corpus):
     vectorizer = DPCountVectorizer(epsilon=1.0, delta=1e-6, random_state=0)
     display = VocabularyDisplay.from_estimator(vectorizer, texts, epsilons=[50.0], groups=np.arange(300))
     assert display.values["sieve"].tolist() == [2]
-    with pytest.raises(ValueError, match="mechanism"):
-        VocabularyDisplay.from_estimator(selector, corpus, epsilons=[1.0], mechanisms=["none"])
+    with pytest.raises(ValueError, match="method"):
+        VocabularyDisplay.from_estimator(selector, corpus, epsilons=[1.0], methods=["none"])
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_what_topics_make_of_private_words():
 
 def test_results_of_selections_are_drawn_as_means():
     rows = [("sieve", 1, 0.5), ("sieve", 1, 0.7), ("sieve", 2, 0.8), ("printed", 2, 0.4)]
-    table = [{"mechanism": name, "epsilon": e, "token_mass": mass, "delta": 1e-5} for name, e, mass in rows]
+    table = [{"method": name, "epsilon": e, "token_mass": mass, "delta": 1e-5} for name, e, mass in rows]
     table[3]["status"] = "claimed"
     for row in table[:3]:
         row["status"] = "proven"
@@ -404,35 +404,35 @@ def test_roc_curves_have_logarithmic_axes_and_rates():
         AttackRocDisplay(results=[]).plot()
 
 
-def test_the_roc_of_results_draws_those_that_are_named():
+def test_the_roc_of_a_dictionary_has_its_names():
     rng = np.random.default_rng(0)
     labels = rng.random(400) < 0.5
     found = {
         name: AttackResult(rng.normal(size=400) + shift * labels, labels, name) for shift, name in ((0, "a"), (3, "b"))
     }
     ax = Figure().subplots()
-    both = AttackRocDisplay.from_results(found, ax=ax, fpr=0.01, least=0.001, title="Two")
-    assert both.results == list(found.values()) and both.ax_ is ax and both.figure_ is ax.figure
+    both = AttackRocDisplay(results=found).plot(ax=ax, fpr=0.01, least=0.001, title="Two")
+    assert both.ax_ is ax and both.figure_ is ax.figure
     assert ax.get_title(loc="left") == "Two" and ax.get_xlim() == (0.001, 1)
     assert ax.get_legend().get_texts()[2].get_text() == f"b ({found['b'].tpr_at(0.01).rate:.1%})"
-    assert AttackRocDisplay.from_results(found, attacks=["b"]).results == [found["b"]]
     nameless = AttackResult(found["b"].scores, labels)
-    assert [result.name for result in AttackRocDisplay.from_results({"mine": nameless}).results] == ["mine"]
-    with pytest.raises(ValueError, match=r"attacks must be among \['a', 'b'\]; got \['c'\]"):
-        AttackRocDisplay.from_results(found, attacks=["b", "c"])
+    drawn = AttackRocDisplay(results={"mine": nameless}).plot(Figure().subplots(), fpr=None)
+    assert drawn.ax_.get_legend().get_texts()[1].get_text() == "mine"
 
 
 def test_the_roc_of_an_estimator(corpus):
     options = {"n_models": 4, "thresholds": (), "random_state": 0}
     model = PrivateCGSLDA(2, epsilon=np.inf, max_iter=2)
     display = AttackRocDisplay.from_estimator(
-        model, corpus[:60], attacks=["LiRA online (zeta)"], title="One", **options
+        model, corpus[:60], attacks=["online"], vocabulary="given", title="One", **options
     )
-    assert [result.name for result in display.results] == ["LiRA online (zeta)"]
-    assert len(display.results[0].labels) == 60 and display.ax_.get_title(loc="left") == "One"
+    (result,) = display.results.values()
+    assert (
+        result.name == "LiRA online (zeta)" and len(result.labels) == 60 and display.ax_.get_title(loc="left") == "One"
+    )
     everything = AttackRocDisplay.from_estimator(model, corpus[:60], **options)
     assert len(everything.results) == 3
-    with pytest.raises(ValueError, match="attacks must be among"):
+    with pytest.raises(ValueError, match="attacks must be a sequence of online, offline"):
         AttackRocDisplay.from_estimator(model, corpus[:60], attacks=["none"], **options)
 
 

@@ -32,7 +32,7 @@ from skdplda.models._base import OF_TOPICS, BaseRoundsModel
 from skdplda.priors._public import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
 from skdplda.priors._seeding import SEEDED_SHARE, order_of_topics, starting_topics
 from skdplda.rounds._adaptive import Knowledge, least_share
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.rounds._spending import BudgetPlan
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
@@ -766,10 +766,10 @@ def test_a_seed_without_words_starts_its_topic_as_no_seed_does(frequent):
     for prior in (None, WordPrior(topics=topics, names=("lost", "first"))):
         plan = BudgetPlan.of(20.0, 1e-5, least_share(None))
         talk = Conversation(Knowledge((40, 4), plan, 7, weighted=True, prior=prior), plan)
-        talk.answer(np.full((40, 1), (5 if frequent else 300) * GRID))  # little signal: frequent words come first
+        talk.answer(np.full((40, 1), (5 if frequent else 300) * NORM_BOUND))  # little signal: frequent words come first
         assert talk.kinds == ["words", "frequent" if frequent else "topics"]
         if frequent:
-            talk.answer(np.full(talk.ask.query.shape, GRID))
+            talk.answer(np.full(talk.ask.query.shape, NORM_BOUND))
         starts.append(talk.ask.table / talk.ask.table.sum(axis=1, keepdims=True))
     none, seeded = (start[:, [0, 2, 3]] / start[:, 2:3] for start in starts)
     np.testing.assert_allclose(seeded, none, rtol=1e-5)

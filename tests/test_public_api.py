@@ -8,7 +8,9 @@ from collections import defaultdict
 from enum import Enum
 
 import pytest
+from conftest import public_estimators
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import StrOptions
 
 import skdplda
 
@@ -137,3 +139,27 @@ def test_parameters_after_the_first_are_keyword_only(estimator):
     first, *others = (p.kind for p in inspect.signature(estimator).parameters.values())
     assert first == inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert set(others) == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def kinds_of(constraint):
+    """Return what a parameter may be, without None, words and bounds: the kinds of numbers, arrays and objects."""
+    kinds = {getattr(one, "type", one if isinstance(one, (str, type)) else type(one)) for one in constraint}
+    return {kind for kind in kinds if kind not in (None, type(None), str, StrOptions)}
+
+
+def test_a_parameter_of_several_estimators_is_of_one_kind():
+    kinds = defaultdict(dict)
+    for estimator in public_estimators():
+        for name, constraint in getattr(estimator, "_parameter_constraints", {}).items():
+            if not isinstance(constraint, str) and (found := kinds_of(constraint)):
+                kinds[name][estimator.__name__] = found
+    differing = {name: found for name, found in kinds.items() if len({frozenset(kind) for kind in found.values()}) > 1}
+    assert differing == {}
+
+
+@pytest.mark.parametrize("estimator", public_estimators(), ids=lambda kind: kind.__name__)
+def test_every_price_is_asked_for_in_one_way(estimator):
+    groups = inspect.signature(estimator.privacy_cost).parameters["groups"]
+    assert groups.kind == inspect.Parameter.KEYWORD_ONLY and groups.default is False
+    others = list(inspect.signature(estimator.privacy_cost).parameters.values())[1:]
+    assert all(other.kind == inspect.Parameter.KEYWORD_ONLY and other.default is not other.empty for other in others)

@@ -85,8 +85,8 @@ def test_a_seed_that_can_be_guessed_proves_nothing(seed, status):
         assert ("can be guessed" in cost.reason) == (status == "claimed")
         assert any("seed (random_state) is secret" in line for line in cost.assumptions) == (seed is not None)
     for local in (LocalRandomizer(random_state=seed), LocalPrivateLDA(2, random_state=seed)):
-        assert local.privacy_cost(9).status == status
-    assert LocalPrivateLDA(2, input="reports", random_state=seed).privacy_cost(9).status == "proven"
+        assert local.privacy_cost(n_words=9).status == status
+    assert LocalPrivateLDA(2, input="reports", random_state=seed).privacy_cost(n_words=9).status == "proven"
     assert PrivateCGSLDA(2, epsilon=np.inf, random_state=seed).privacy_cost().status == "proven"
 
 

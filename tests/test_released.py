@@ -1,121 +1,118 @@
-"""The kernel of released draws against its reference, word by word of the key stream."""
+"""A guarantee names what the fitted estimator holds: all that is released, and nothing else."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy.sparse as sp
 
-from skdplda._kernels._noise import keystream
-from skdplda._kernels._released import count_topics, order_tokens, released_sweep
+from skdplda import PCTD, VIPSLDA, LocalPrivateLDA, PublicPrior
+from skdplda.privacy import CURATOR, check_released
 
-KEY = np.arange(8, dtype=np.uint32) * 0x9E3779B9
-
-
-def below(words, n):
-    """Return a uniform integer below n and the number of words taken, by exact multiplication and rejection."""
-    for taken, word in enumerate(words, start=1):
-        product = int(word) * n
-        if product % 2**64 >= 2**64 % n:
-            return product >> 64, taken
-    raise AssertionError("the stream is too short")
+WORDS = [f"word{w}" for w in range(12)]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*(published form|path of 2016):skdplda.PrivacyLeakWarning"),
+]
 
 
-def factors(counts, rate, alpha, n_tokens, most, n_topics):
-    """Return the document's part of the weights, given the counts of its other tokens."""
-    bits = min(32, 62 - int(most).bit_length() - int(n_topics - 1).bit_length())
-    scale = rate * ((2.0**bits - 1) / np.max(rate * (alpha + n_tokens)))
-    return np.maximum(1, np.floor((counts + alpha) * scale)).astype(np.uint64)
+@pytest.fixture(scope="module")
+def corpus():
+    return sp.csr_array(np.random.default_rng(0).poisson(0.5, size=(600, len(WORDS))).astype(np.int32))
 
 
-def reference(starts, words, topics, table, alpha, rate, most, key, sweep):
-    topics = topics.copy()
-    for d in range(len(starts) - 1):
-        stream = keystream(key, sweep, d, 0).T.ravel().astype(np.uint64)
-        stream = stream[1::2] << np.uint64(32) | stream[::2]
-        document = slice(starts[d], starts[d + 1])
-        counts = np.zeros(len(alpha))
-        if sweep > 1:
-            counts += np.bincount(topics[document], minlength=len(alpha))
-        for i in range(starts[d], starts[d + 1]):
-            if sweep > 1:
-                counts[topics[i]] -= 1
-            n_tokens = starts[d + 1] - starts[d]
-            weights = table[words[i]] * factors(counts, rate, alpha, n_tokens, most, len(alpha))
-            point, taken = below(stream, int(weights.sum()))
-            stream = stream[taken:]
-            topics[i] = np.searchsorted(np.cumsum(weights), point, side="right")
-            counts[topics[i]] += 1
-    return topics
+def names_of(released):
+    """Return the names of attributes among what is released, and those that depend on what `fit` is given."""
+    entries = [entry.split(" with ") for entry in released]
+    names = {entry[0]: len(entry) > 1 for entry in entries if entry[0].endswith("_") and " " not in entry[0]}
+    return set(names), {name for name, depends in names.items() if depends}
 
 
-def random_problem(seed, n_topics=5, n_words=7):
-    rng = np.random.default_rng(seed)
-    starts = np.concatenate([[0], np.cumsum(rng.integers(0, 25, size=12))]).astype(np.int64)
-    words = rng.integers(n_words, size=starts[-1]).astype(np.int32)
-    topics = rng.integers(n_topics, size=starts[-1]).astype(np.uint16)
-    most = 2 ** int(rng.integers(3, 30)) - 1
-    table = rng.integers(1, most + 1, size=(n_words, n_topics)).astype(np.uint32)
-    return starts, words, topics, table, rng.uniform(0.05, 2, n_topics), 1 / table.sum(axis=0, dtype=float), most
+def declared(model):
+    """Return why an attribute of a class is not in `released`, by name."""
+    found = {"privacy_guarantee_": "", "n_features_in_": "", "feature_names_in_": ""}
+    for kind in reversed(type(model).__mro__):
+        found |= vars(kind).get("_beside_released", {})
+    return found
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("sweep", [1, 2, 70_000])
-def test_the_kernel_draws_what_the_reference_draws(seed, sweep):
-    starts, words, topics, table, alpha, rate, most = random_problem(seed)
-    expected = reference(starts, words, topics, table, alpha, rate, most, KEY, sweep)
-    for n_threads in (1, 3):
-        drawn = topics.copy()
-        released_sweep(starts, words, drawn, table, alpha, rate, most, KEY, sweep, n_threads)
-        np.testing.assert_array_equal(drawn, expected)
+def check_statement(model):
+    """Compare the attributes with the statement, and see that any difference would be refused."""
+    held = {name for name in vars(model) if name.endswith("_")}
+    beside = declared(model)
+    if not hasattr(model, "privacy_guarantee_"):  # its fit learns nothing
+        assert held <= set(beside)
+        return
+    guarantee = model.privacy_guarantee_
+    told, depends = names_of(guarantee.released)
+    assert held - set(beside) == told - (depends - held)
+    for name in held - set(beside):
+        assert_refused(model, name, released=tuple(entry for entry in guarantee.released if not entry.startswith(name)))
+    assert_refused(model, "word_counts_ is released", released=(*guarantee.released, "word_counts_"))
+    if CURATOR in {beside[name] for name in held & set(beside)}:
+        assert_refused(model, "not_covered", not_covered=())
+    model.word_counts_ = 0
+    with pytest.raises(RuntimeError, match="whether it is released; it does not of word_counts_"):
+        check_released(model)
+    del model.word_counts_
+    check_released(model)
 
 
-def test_the_first_sweep_does_not_read_topics():
-    starts, words, topics, *rest = random_problem(1)
-    one, other = topics.copy(), np.zeros_like(topics)
-    for drawn in (one, other):
-        released_sweep(starts, words, drawn, *rest, KEY, 1, 1)
-    np.testing.assert_array_equal(one, other)
+def assert_refused(model, said, **changes):
+    """Check that a model with a changed guarantee is refused."""
+    stored, guarantee = dict(vars(model)), model.privacy_guarantee_
+    if "privacy_guarantee_" not in stored:  # that of a step
+        return
+    model.privacy_guarantee_ = replace(guarantee, **changes)
+    with pytest.raises(RuntimeError, match=said):
+        check_released(model)
+    model.privacy_guarantee_ = guarantee
 
 
-def test_many_topics_and_extreme_tables_do_not_overflow():
-    starts, words = np.array([0, 3], np.int64), np.array([0, 1, 0], np.int32)
-    most, n_topics = 2**30 - 1, 65_000
-    table = np.ones((2, n_topics), np.uint32)
-    table[0, 17] = table[1, 64_999] = most
-    for rate in (np.ones(n_topics), np.geomspace(1e-30, 1e30, n_topics)):
-        topics = np.zeros(3, np.uint16)
-        released_sweep(starts, words, topics, table, np.full(n_topics, 0.1), rate, most, KEY, 1, 1)
-        assert topics.max() < n_topics
+def test_a_statement_names_what_a_fit_of_any_public_estimator_holds(private_estimator, corpus):
+    X = corpus
+    if private_estimator.__sklearn_tags__().input_tags.string:
+        X = [" ".join(np.repeat(WORDS, row)) for row in corpus.toarray()]
+    if "random_state" in private_estimator.get_params(deep=False):
+        private_estimator.random_state = None
+    check_statement(private_estimator.fit(X))
 
 
-def test_documents_without_tokens_change_no_draw():
-    """They take a number, and so a stream, and nothing else; a corpus of them alone has no draws."""
-    starts, words, topics, *rest = random_problem(1)
-    drawn, more = topics.copy(), topics.copy()
-    released_sweep(starts, words, drawn, *rest, KEY, 1, 1)
-    released_sweep(np.append(starts, [starts[-1]] * 3), words, more, *rest, KEY, 1, 2)
-    assert (drawn != topics).any()
-    np.testing.assert_array_equal(more, drawn)
-    empty, counts = np.zeros(0, np.uint16), np.ones((7, 5), np.int64)
-    released_sweep(np.zeros(4, np.int64), np.zeros(0, np.int32), empty, *rest, KEY, 1, 2)
-    count_topics(np.zeros(0, np.int32), empty, counts)
-    assert not counts.any()
+@pytest.mark.parametrize("epsilon", [1.0, np.inf])
+def test_it_names_what_a_public_estimator_holds_after_every_batch(private_estimator, corpus, epsilon):
+    if "learning_method" in private_estimator.get_params(deep=False):
+        private_estimator.set_params(learning_method="online", sampling_rate=0.5)
+    if not hasattr(private_estimator, "partial_fit"):
+        assert not hasattr(type(private_estimator), "partial_fit") or "learning_method" in dir(private_estimator)
+        return
+    private_estimator.set_params(epsilon=epsilon)
+    for _ in range(2):
+        check_statement(private_estimator.partial_fit(corpus))
 
 
-def test_orders_are_all_alike_and_stay_within_documents():
-    n = 6000
-    starts = np.arange(n + 1, dtype=np.int64) * 3
-    words = np.tile(np.array([0, 1, 2], np.int32), n)
-    order_tokens(starts, words, KEY)
-    rows = words.reshape(n, 3)
-    np.testing.assert_array_equal(np.sort(rows, axis=1), np.tile([0, 1, 2], (n, 1)))
-    assert stats.chisquare(np.unique(rows @ [9, 3, 1], return_counts=True)[1]).pvalue > 1e-6
+@pytest.mark.parametrize("epsilon", [3.0, np.inf])
+@pytest.mark.parametrize("priors", [{"doc_topic_prior": "infer"}, {"topic_word_prior": "infer"}, {}])
+def test_it_names_priors_that_are_inferred(corpus, epsilon, priors):
+    check_statement(VIPSLDA(3, epsilon=epsilon, max_iter=2, **priors).fit(corpus))
+    check_statement(VIPSLDA(12, epsilon=epsilon, max_iter=2, **priors).fit(corpus))
 
 
-def test_counts():
-    rng = np.random.default_rng(0)
-    words, topics = rng.integers(7, size=500).astype(np.int32), rng.integers(3, size=500).astype(np.uint16)
-    expected = np.zeros((7, 3), np.int64)
-    np.add.at(expected, (words, topics), 1)
-    counts = np.full((7, 3), 99)
-    count_topics(words, topics, counts)
-    np.testing.assert_array_equal(counts, expected)
+@pytest.mark.filterwarnings("ignore:the public prior knows none:UserWarning")
+@pytest.mark.parametrize("known", [WORDS[:2], ["nowhere"]])
+def test_it_names_priors_in_the_order_of_seeds(corpus, known):
+    prior = PublicPrior.from_seed_words({"first": known}).for_words(WORDS)
+    model = VIPSLDA(3, epsilon=3.0, max_iter=2, doc_topic_prior=[0.1, 0.2, 0.3], prior=prior).fit(corpus)
+    assert "doc_topic_prior_" in model.privacy_guarantee_.released
+    check_statement(model)
+
+
+def test_public_documents_and_a_public_corpus_change_no_statement(corpus):
+    model = PCTD(3, max_iter=2).fit(corpus, public=corpus[:20])
+    check_statement(model)
+    assert model.public_perplexity_.shape == (2,)
+    check_statement(LocalPrivateLDA(3, max_iter=2).fit_prior(corpus))
+
+
+def test_a_model_with_one_topic_has_no_noise_to_tell_of(corpus):
+    check_statement(LocalPrivateLDA(1, max_iter=2).fit(corpus))

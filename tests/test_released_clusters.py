@@ -19,7 +19,7 @@ def fitted(request):
     labels = np.arange(3000) % 2
     X = np.eye(6)[labels] + rng.normal(scale=0.1, size=(3000, 6))
     words = np.array([[1.0, 1.0, 0.1, 0.1], [0.1, 0.1, 1.0, 1.0]])
-    model = EmbeddingTopics(2, epsilon=5.0, init=np.eye(6)[:2], projection=request.param)
+    model = EmbeddingTopics(2, epsilon=5.0, public_rows=np.eye(6)[:2], projection=request.param)
     return model.fit(X, counts=rng.poisson(words[labels])), X
 
 

@@ -230,7 +230,7 @@ def test_plots_and_gensim(released):
     analyze = released.make_vectorizer().build_analyzer()
     texts = [analyze(text) for text in TEXTS]
     judge = CoherenceModel(model=released, texts=texts, coherence="c_npmi", topn=3, processes=1)
-    value = coherence(released, texts, released, measure="c_npmi", n_top=3)
+    value = coherence(released, texts, released, measure="c_npmi", n_words=3)
     assert value == pytest.approx(judge.get_coherence())
     assert value > 0.9
     assert gensim_dictionary(released).token2id["pear"] == 1

@@ -25,7 +25,7 @@ from skdplda import (
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import topic_distances
-from skdplda.reports import Reportable, report
+from skdplda.reports import report
 from skdplda.reports._pictures import layout
 from skdplda.reports._report import MOST_PICTURED, neighbours
 
@@ -87,7 +87,6 @@ def test_every_model_has_a_page(model, tmp_path):
     with pytest.raises(NotFittedError):
         report(model, tmp_path / "topics.html")
     model.fit(corpus.data)
-    assert isinstance(model, Reportable)
     path = report(model, tmp_path / "topics.html", feature_names=corpus.feature_names)
     content, page = read(path)
     text = " ".join(page.text)

@@ -212,7 +212,7 @@ def test_pipelines_searches_and_cross_validation(texts):
     scores = cross_val_score(PCTD(2, max_iter=2), X, cv=3)
     assert scores.shape == (3,) and np.isfinite(scores).all()
     for measure in ("c_npmi", "u_mass"):
-        assert np.isfinite(make_coherence_scorer(measure, n_top=3)(pipe, documents))
+        assert np.isfinite(make_coherence_scorer(measure, n_words=3)(pipe, documents))
 
 
 def test_a_pipeline_has_the_guarantee_of_its_model():

@@ -5,7 +5,8 @@ import pytest
 from random_units import counts_of, norm, random_corpus
 
 from skdplda._validation import check_groups
-from skdplda.rounds._bounds import GRID, MOST_TOKENS, shortened, unit_weights
+from skdplda.rounds import Contributions
+from skdplda.rounds._bounds import MOST_TOKENS, NORM_BOUND, bounded_elsewhere, shortened, unit_weights
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -19,16 +20,18 @@ def test_no_unit_contributes_more_than_the_grid(order):
             rows = documents[start[unit] : start[unit + 1]]
             words = X[rows].sum(axis=0).astype(int)
             assert len(set(weight[rows])) == 1
-            assert norm(words * weight[rows[0]], order) <= GRID**order  # all tokens of a word in one topic: the worst
+            assert (
+                norm(words * weight[rows[0]], order) <= NORM_BOUND**order
+            )  # all tokens of a word in one topic: the worst
             topics = rng.multinomial(words, [0.2, 0.3, 0.5]) * weight[rows[0]]
-            assert norm(topics, order) <= GRID**order
+            assert norm(topics, order) <= NORM_BOUND**order
             more = words * (weight[rows[0]] + 1)  # not less than it may be, but for the rounding
-            assert norm(more, order) > (GRID * (1 - 1e-6)) ** order or not words.any()
+            assert norm(more, order) > (NORM_BOUND * (1 - 1e-6)) ** order or not words.any()
 
 
 def test_a_unit_that_is_too_large_contributes_nothing():
     X = counts_of(np.array([[2**30, 5], [1, 0]]))
-    assert unit_weights(X, check_groups(None, 2), 1).tolist() == [0, GRID - 1]
+    assert unit_weights(X, check_groups(None, 2), 1).tolist() == [0, NORM_BOUND - 1]
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -51,3 +54,71 @@ def test_what_is_left_of_a_long_document_is_its_own():
         np.testing.assert_allclose(left, row * min(1, MOST_TOKENS / row.sum()), atol=1)
     short = counts_of(rows[1][None])
     assert shortened(short) is short
+
+
+HOSTILE = np.array([0, 1, -1, 0.3, 1e-300, 1e300, -1e300, 2.0**63, -(2.0**63), 2.0**20, 2.0**20 + 1, np.nan, np.inf])
+
+
+def parts_of(rng, n_units=4):
+    """Return random values of units, places that come twice, and the unit of each."""
+    n, m = int(rng.integers(0, 12)), int(rng.integers(1, 4))
+    values = (
+        rng.choice(HOSTILE, (n, m)) if rng.random() < 0.5 else rng.normal(size=(n, m)) * 10.0 ** rng.integers(-3, 9)
+    )
+    if rng.random() < 0.3:
+        values = np.clip(np.nan_to_num(values), -(2.0**62), 2.0**62).astype(np.int64)
+    return values, rng.integers(0, 5, n), rng.integers(0, n_units, n)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of values that are no numbers
+@pytest.mark.parametrize(("add", "order"), [("add_scaled", 2), ("add_whole", 2), ("add_whole", 1), ("add_rows", 2)])
+def test_contributions_are_bounded_whatever_units_give(add, order):
+    """Each unit adds at most the bound, the same beside any others, in whole numbers; and the bound is met."""
+    rng, largest = np.random.default_rng(0), 0.0
+
+    def total(*parts):
+        sums = Contributions((5, parts[0].shape[1]), order)
+        if add == "add_rows":
+            rows = np.zeros((4, 5, parts[0].shape[1]))
+            with np.errstate(all="ignore"):
+                np.add.at(rows, (parts[2], parts[1]), parts[0])
+            sums.add_rows(rows, np.array([1, 2, 3, 1]))
+        else:
+            getattr(sums, add)(*parts, 4)
+        return sums.bounded().total.astype(object)
+
+    for _ in range(500):
+        values, place, unit = parts_of(rng)
+        alone = [total(values[unit == u], place[unit == u], unit[unit == u]) for u in range(4)]
+        assert (total(values, place, unit) == sum(alone)).all()
+        for u, added in enumerate(alone):
+            size = (np.abs(added) ** order).sum() * ((1, 2, 3, 1)[u] ** order if add == "add_rows" else 1)
+            assert size <= NORM_BOUND**order
+            largest = max(largest, size / NORM_BOUND**order)
+    assert largest > 0.99
+
+
+def test_contributions_refuse_places_and_units_that_there_are_not():
+    sums, one = Contributions((5, 2)), np.ones((1, 2))
+    for place, unit, said in [(5, 0, "place"), (-1, 0, "place"), (0, 3, "unit"), (0, -1, "unit")]:
+        with pytest.raises(ValueError, match=f"{said} must have a number below"):
+            sums.add_scaled(one, np.array([place]), np.array([unit]), 3)
+    with pytest.raises(ValueError, match="must have a number below 5 for each of the 1 values"):
+        sums.add_whole(one, np.array([0, 1]), np.array([0]), 3)
+    with pytest.raises(ValueError, match="scaled in the L2 norm"):
+        Contributions((5, 2), norm=1).add_scaled(one, np.array([0]), np.array([0]), 1)
+    with pytest.raises(ValueError, match="norm must be 1 or 2; got None"):
+        Contributions((5,), None)
+    assert not sums.bounded().total.any()
+
+
+def test_a_sum_of_kernels_is_refused_if_so_many_units_cannot_make_it():
+    """The root mean square of three units' norms, at most three bounds together."""
+    total = np.array([3 * NORM_BOUND, 0])
+    assert bounded_elsewhere(total, 2, 3).norm == 2 and bounded_elsewhere(total, 1, 3).norm == 1
+    for wrong, order in ((total, 2), (total, 1), (np.array([2 * NORM_BOUND] * 2), 1)):
+        with pytest.raises(RuntimeError, match="beyond what its units may add"):
+            bounded_elsewhere(wrong, order, 2 if wrong is total else 3)
+    assert bounded_elsewhere(np.array([2 * NORM_BOUND] * 2), 2, 3).bound == NORM_BOUND
+    with pytest.raises(TypeError, match="must be of int64; got float64"):
+        bounded_elsewhere(total / 1.0, 2, 3)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from skdplda._arithmetic import mixture_weights
-from skdplda.rounds._shrinkage import (
+from skdplda.priors._shrinkage import (
     ABOVE,
     AT_MEAN,
     BELOW,

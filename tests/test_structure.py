@@ -49,8 +49,6 @@ EXCUSED = {
     "WordVectorEmbedder": "takes texts",
     "load_gensim_corpus": "takes lists of pairs",
     "poisoning_attack": "takes arrays, and counts one of them",
-    "select_partitions": "takes an array of counts for CSR arrays of its own",
-    "threshold_keywords": "takes arrays",
     "word_similarity": "takes word vectors, an array",
 }
 

@@ -24,9 +24,9 @@ MEASURED = [
 ]
 
 
-@pytest.mark.parametrize(("n_documents", "length", "n_words", "epsilon", "best"), MEASURED)
-def test_the_suggestion_is_near_the_best_that_was_measured(n_documents, length, n_words, epsilon, best):
-    suggested = suggest_n_components(epsilon, 1e-5, n_documents, length, n_words).n_components
+@pytest.mark.parametrize(("nominal_size", "length", "n_words", "epsilon", "best"), MEASURED)
+def test_the_suggestion_is_near_the_best_that_was_measured(nominal_size, length, n_words, epsilon, best):
+    suggested = suggest_n_components(epsilon, 1e-5, nominal_size, length, n_words).n_components
     assert min(best) / 1.5 <= suggested <= max(best) * 1.5
 
 
@@ -46,16 +46,16 @@ def test_more_budget_and_more_documents_never_suggest_fewer_topics():
         ({"epsilon": math.inf}, "epsilon must be finite"),
         ({"epsilon": 0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
-        ({"n_documents": 0}, r"n_documents must be an integer from 1 to 2\*\*53; got 0"),
-        ({"n_documents": 10**400}, "n_documents must be an integer from 1 to"),
-        ({"n_documents": 2.5}, "n_documents must be an integer"),
+        ({"nominal_size": 0}, r"nominal_size must be an integer from 1 to 2\*\*53; got 0"),
+        ({"nominal_size": 10**400}, "nominal_size must be an integer from 1 to"),
+        ({"nominal_size": 2.5}, "nominal_size must be an integer"),
         ({"words_per_document": 0.5}, "words_per_document must be from 1 to n_words=1000; got 0.5"),
         ({"words_per_document": 2000}, "words_per_document must be"),
         ({"n_words": 0}, "n_words must be an integer"),
     ],
 )
 def test_bad_numbers_are_refused(change, said):
-    numbers = {"epsilon": 1.0, "delta": 1e-5, "n_documents": 1000, "words_per_document": 20, "n_words": 1000}
+    numbers = {"epsilon": 1.0, "delta": 1e-5, "nominal_size": 1000, "words_per_document": 20, "n_words": 1000}
     with pytest.raises(ValueError, match=said):
         suggest_n_components(**numbers | change)
 
@@ -70,13 +70,13 @@ def test_numbers_of_numpy_give_numbers_of_python():
 
 def test_a_pipeline_takes_the_suggestion_for_what_its_topics_may_spend():
     for max_words in (None, 500, "auto"):
-        options = {"n_components": "suggest", "n_documents": 40_000, "max_words": max_words}
+        options = {"n_components": "suggest", "nominal_size": 40_000, "max_words": max_words}
         pipeline = make_fdptm_pipeline(2.0, 1e-6, **options)
         topics, n_words = pipeline["topics"], pipeline["words"].max_words or 2000
         suggested = suggest_n_components(topics.epsilon, topics.delta, 40_000, 40, n_words).n_components
         assert topics.n_components == suggested > 10
         assert privacy_guarantee(pipeline).epsilon <= 2.0
-    assert make_fdptm_pipeline(2.0, 1e-6, **options | {"n_documents": 400})["topics"].n_components < 5
+    assert make_fdptm_pipeline(2.0, 1e-6, **options | {"nominal_size": 400})["topics"].n_components < 5
     short = make_fdptm_pipeline(2.0, 1e-6, **options, words_per_document=4)["topics"].n_components
     assert short < topics.n_components
     with PrivacyAccountant(2.0, 1e-6):
@@ -87,11 +87,11 @@ def test_a_pipeline_takes_the_suggestion_for_what_its_topics_may_spend():
 @pytest.mark.parametrize(
     ("epsilon", "options", "said"),
     [
-        (2.0, {}, "needs n_documents, a public estimate"),
-        (2.0, {"n_documents": 0.5}, "n_documents must be an integer"),
-        (2.0, {"n_documents": 100, "words_per_document": "many"}, "words_per_document must be"),
-        (2.0, {"n_components": "guess", "n_documents": 100}, "got n_components='guess'"),
-        (float("inf"), {"n_documents": 100}, "epsilon must be finite"),
+        (2.0, {}, "needs nominal_size, a public estimate"),
+        (2.0, {"nominal_size": 0.5}, "nominal_size must be an integer"),
+        (2.0, {"nominal_size": 100, "words_per_document": "many"}, "words_per_document must be"),
+        (2.0, {"n_components": "guess", "nominal_size": 100}, "got n_components='guess'"),
+        (float("inf"), {"nominal_size": 100}, "epsilon must be finite"),
     ],
 )
 def test_a_pipeline_refuses_what_nothing_can_be_suggested_from(epsilon, options, said):

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from skdplda.exact._tables import ExactTables, annealed
+from skdplda.models._vips_tables import OnlineTables
 from skdplda.rounds._bounds import word_weights
-from skdplda.rounds._tables import OnlineTables, SmoothedTables, initial_table, model_noise
+from skdplda.rounds._tables import SmoothedTables, initial_table, model_noise
 
-GRID = 2**20  # the norm bound of a contribution, in the integers of a sum
+NORM_BOUND = 2**20  # the norm bound of a contribution, in the integers of a sum
 SHAPE = (7, 3)
 
 
@@ -23,18 +24,18 @@ def plan(multipliers, rate=1.0):
 
 def releases(n_rounds, seed=0):
     """Noisy integer tables, some of whose cells are negative."""
-    return np.random.default_rng(seed).integers(-5 * GRID, 50 * GRID, size=(n_rounds, *SHAPE))
+    return np.random.default_rng(seed).integers(-5 * NORM_BOUND, 50 * NORM_BOUND, size=(n_rounds, *SHAPE))
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.25])
 def test_the_model_weighs_releases_by_their_precision_and_forgets_a_fifth_a_round(rate):
     multipliers, sums = (4.0, 3.0, 2.0, 0.5), releases(4)
-    tables = SmoothedTables(SHAPE, plan(multipliers, rate), 0, norm_bound=6.0)
+    tables = SmoothedTables(SHAPE, plan(multipliers, rate), 0, bound_in_tokens=6.0)
     for round_, noisy in enumerate(sums):
         tables.update(noisy, round_)
     weight = [0.8**3 / 16, 0.8**2 / 9, 0.8 / 4, 1 / 0.25]
     mean = sum(w * noisy for w, noisy in zip(weight, sums, strict=True)) / sum(weight)
-    np.testing.assert_allclose(tables.pseudo_counts(), np.maximum(mean, 0) * 6 / GRID / rate, rtol=1e-12)
+    np.testing.assert_allclose(tables.pseudo_counts(), np.maximum(mean, 0) * 6 / NORM_BOUND / rate, rtol=1e-12)
     deviation = np.sqrt(sum((w * m) ** 2 for w, m in zip(weight, multipliers, strict=True))) / sum(weight)
     assert model_noise(plan(multipliers, rate), 6.0) == pytest.approx(deviation * 6 / rate, rel=1e-12)
 
@@ -44,7 +45,7 @@ def test_the_next_table_is_the_last_release_smoothed_by_a_fifth_of_its_noise():
     tables, totals = SmoothedTables(SHAPE, plan(multipliers), 0), np.zeros(SHAPE[0])
     for round_, noisy in enumerate(sums):
         tables.update(noisy, round_)
-        counts = noisy * (5 / GRID)  # a document of 25 different words counts each once
+        counts = noisy * (5 / NORM_BOUND)  # a document of 25 different words counts each once
         totals += counts.sum(axis=1) / multipliers[round_] ** 2
         frequency = np.maximum(totals, 1e-9)
         smoothing = 0.2 * 5 * multipliers[round_] * frequency / frequency.mean()
@@ -62,9 +63,9 @@ def test_without_noise_the_rounds_of_the_model_differ_by_forgetting_only():
     sums, tables = releases(2), SmoothedTables(SHAPE, plan((0.0, 0.0)), 0)
     for round_, exact in enumerate(sums):
         tables.update(exact, round_)
-    expected = np.maximum(0.8 * sums[0] + sums[1], 0) / 1.8 * 5 / GRID
+    expected = np.maximum(0.8 * sums[0] + sums[1], 0) / 1.8 * 5 / NORM_BOUND
     np.testing.assert_allclose(tables.pseudo_counts(), expected, rtol=1e-12)
-    np.testing.assert_allclose(tables.table, np.maximum(sums[1] * (5 / GRID), 0), rtol=1e-6)
+    np.testing.assert_allclose(tables.table, np.maximum(sums[1] * (5 / NORM_BOUND), 0), rtol=1e-6)
 
 
 def test_weighted_releases_are_divided_by_the_weights_of_the_table_that_they_were_drawn_from():
@@ -73,7 +74,7 @@ def test_weighted_releases_are_divided_by_the_weights_of_the_table_that_they_wer
     for round_, noisy in enumerate(sums):
         weight = word_weights(tables.table)
         tables.update(noisy, round_)
-        total, n = 0.8 * total + noisy * (5 / GRID) / weight[:, None], 0.8 * n + 1
+        total, n = 0.8 * total + noisy * (5 / NORM_BOUND) / weight[:, None], 0.8 * n + 1
     np.testing.assert_allclose(tables.pseudo_counts(), np.maximum(total, 0) / n, rtol=1e-6)
 
 
@@ -111,7 +112,7 @@ def test_online_tables_move_by_a_falling_share():
     for round_, noisy in enumerate(sums):
         tables.update(noisy, round_)
         rho = (10 + round_ + 1) ** -0.7
-        expected = (1 - rho) * expected + rho * np.maximum(noisy, 0) * (4 / GRID) / 0.1
+        expected = (1 - rho) * expected + rho * np.maximum(noisy, 0) * (4 / NORM_BOUND) / 0.1
         np.testing.assert_allclose(tables.pseudo_counts(), expected, rtol=1e-5)
 
 
@@ -121,7 +122,7 @@ def test_online_tables_know_the_noise_of_their_weighted_sum():
     for _ in range(2):
         tables.append(OnlineTables((n_words, n_topics), 0.5, 0, 4.0, 1.0, 0.7, deviation=2.0))
         for round_ in range(steps):
-            tables[-1].update(GRID * (100 + rng.normal(0, 2.0, (n_words, n_topics))), round_)
+            tables[-1].update(NORM_BOUND * (100 + rng.normal(0, 2.0, (n_words, n_topics))), round_)
             tables[-1].n_done += 1
     deviation = (tables[0].pseudo_counts() - tables[1].pseudo_counts()).std() / 2**0.5
     cells, topics = tables[0].signal_to_noise()

@@ -44,7 +44,7 @@ def test_words_that_the_noise_took_from_all_topics_stay_in_the_question(settings
     [
         VIPSLDA(3, doc_topic_prior=[Fraction(1, 2)] * 3),
         VIPSLDA(3, doc_topic_prior=np.array([0.1, 0.2, 0.3], dtype=object)),
-        EmbeddingTopics(3, init=np.eye(3, 60).astype(object)),
+        EmbeddingTopics(3, public_rows=np.eye(3, 60).astype(object)),
     ],
 )
 def test_parameters_that_no_file_holds_are_refused_before_the_charge(model, tmp_path):

@@ -40,7 +40,7 @@ FITS = {
     "cgs, laplace": (PrivateCGSLDA(4, epsilon=9.0, mechanism="laplace", max_iter=3), {}),
     "pctd": (PCTD(4, epsilon=4.0, max_iter=3), {}),
     "clusters and words": (EmbeddingTopics(3, epsilon=4.0), {"counts": X}),
-    "clusters, public start": (EmbeddingTopics(3, epsilon=4.0, init=np.eye(3, 8)), {"counts": X}),
+    "clusters, public start": (EmbeddingTopics(3, epsilon=4.0, public_rows=np.eye(3, 8)), {"counts": X}),
 }
 
 

@@ -52,8 +52,8 @@ def counts(texts):
 @parametrize_with_checks(
     [
         DPVocabularySelector(epsilon=1000.0),
-        DPVocabularySelector(epsilon=1000.0, mechanism="policy_laplace", cutoff=50.0),
-        DPVocabularySelector(epsilon=1000.0, mechanism="item_frequency", cutoff=50.0),
+        DPVocabularySelector(epsilon=1000.0, method="policy_laplace", cutoff=50.0),
+        DPVocabularySelector(epsilon=1000.0, method="item_frequency", cutoff=50.0),
         PublishedItemFrequencySelector(epsilon=1000.0, cutoff=50.0),
         DPVocabularySelector(epsilon=float("inf")),
     ]
@@ -98,9 +98,9 @@ def test_a_fit_to_text_keeps_the_contract_of_scikit_learn(texts):
 # --- what is selected -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_common_words_are_selected_and_rare_ones_are_not(texts, mechanism):
-    options = {"delta": 1e-6, "mechanism": mechanism, "max_words_per_unit": 6}
+    options = {"delta": 1e-6, "method": mechanism, "max_words_per_unit": 6}
     vectorizer = DPCountVectorizer(epsilon=5.0, cutoff=30.0, **options).fit(texts)  # or policies would miss some
     assert set(vectorizer.vocabulary_) == set(COMMON)
     assert vectorizer.get_feature_names_out().tolist() == sorted(COMMON)
@@ -153,7 +153,7 @@ def test_repeated_entries_of_a_sparse_matrix_are_one_word():
 def test_a_word_of_many_documents_of_one_user_stays_hidden(mechanism):
     texts = ["apple"] * 2000 + ["wolframite"] * 2000
     users = [*range(2000), *["Ann"] * 2000]
-    vectorizer = DPCountVectorizer(epsilon=3.0, mechanism=mechanism, cutoff=30.0)
+    vectorizer = DPCountVectorizer(epsilon=3.0, method=mechanism, cutoff=30.0)
     assert set(vectorizer.fit(texts).vocabulary_) == {"apple", "wolframite"}
     assert vectorizer.privacy_guarantee_.unit == "document"
     vectorizer.fit(texts, groups=[str(user) for user in users])
@@ -166,7 +166,7 @@ def test_a_word_of_many_documents_of_one_user_stays_hidden(mechanism):
 
 def test_long_documents_take_part_with_some_words_only():
     X = np.ones((300, 50), dtype=int)
-    few = DPVocabularySelector(epsilon=5.0, max_words_per_unit=2, mechanism="truncated_geometric")
+    few = DPVocabularySelector(epsilon=5.0, max_words_per_unit=2, method="truncated_geometric")
     with pytest.warns(PrivacyLeakWarning):
         few.set_params(random_state=0).fit(X)
     assert few.noisy_weights_.max() < 60  # each word in about 300 * 2 / 50 of the lists, not in 300
@@ -227,9 +227,9 @@ def test_files_are_read(tmp_path, texts):
 # --- the guarantee, and what is charged --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_the_guarantee_is_known_before_the_fit(texts, mechanism):
-    vectorizer = DPCountVectorizer(epsilon=5.0, delta=1e-6, mechanism=mechanism, max_words_per_unit=6)
+    vectorizer = DPCountVectorizer(epsilon=5.0, delta=1e-6, method=mechanism, max_words_per_unit=6)
     cost = vectorizer.privacy_cost()
     guarantee = vectorizer.fit(texts).privacy_guarantee_
     assert guarantee == cost
@@ -250,8 +250,8 @@ def test_the_printed_item_frequency_warns_on_every_fit_and_claims_only(texts, co
     assert selector.privacy_guarantee_.event is None
     assert caught[0].filename == __file__
     assert selector.privacy_guarantee_ == selector.privacy_cost()
-    with pytest.raises(ValueError, match="'mechanism' parameter of DPVocabularySelector must be"):
-        DPVocabularySelector(mechanism="item_frequency_published").privacy_cost()
+    with pytest.raises(ValueError, match="'method' parameter of DPVocabularySelector must be"):
+        DPVocabularySelector(method="item_frequency_published").privacy_cost()
 
 
 def test_the_columns_of_a_matrix_are_not_covered():
@@ -309,7 +309,7 @@ def test_an_integer_seed_warns_on_every_fit_and_repeats(texts):
 
 @pytest.mark.parametrize("mechanism", ["sieve", "policy_gaussian", "item_frequency"])
 def test_no_other_word_is_in_any_byte_of_the_vectorizer(texts, mechanism):
-    vectorizer = DPCountVectorizer(epsilon=3.0, mechanism=mechanism)
+    vectorizer = DPCountVectorizer(epsilon=3.0, method=mechanism)
     X = vectorizer.fit_transform(texts)
     vectorizer.transform(texts)
     stored = pickle.dumps(vectorizer)
@@ -355,7 +355,7 @@ def test_a_cap_breaks_ties_by_the_word_and_not_by_the_order_of_documents():
     for order in (words, words[::-1], words[3:] + words[:3]):
         vectorizer = DPCountVectorizer(epsilon=np.inf, max_words=3).fit([" ".join(order), *texts])
         assert list(vectorizer.vocabulary_) == words[:3]
-    counted = DPCountVectorizer(mechanism="truncated_geometric", epsilon=900.0, max_words_per_unit=8, max_words=3)
+    counted = DPCountVectorizer(method="truncated_geometric", epsilon=900.0, max_words_per_unit=8, max_words=3)
     assert counted.fit_transform(texts).shape[1] == 3 == len(counted.noisy_weights_)
     selector = DPVocabularySelector(epsilon=np.inf, max_words=3).fit(np.ones((60, 8)))
     assert np.flatnonzero(selector.support_).tolist() == [0, 1, 2]
@@ -440,7 +440,7 @@ def test_levels_cost_together_what_one_selection_costs():
 
 def test_ngrams_of_other_mechanisms_are_words():
     texts = ["big red apple", "big red plum"] * 500
-    for options in ({"mechanism": "policy_gaussian"}, {"analyzer": "char"}):
+    for options in ({"method": "policy_gaussian"}, {"analyzer": "char"}):
         vectorizer = DPCountVectorizer(epsilon=9.0, ngram_range=(2, 2), cutoff=30.0, **options).fit(texts)
         assert vectorizer._n_levels == 1 and ("bi" if "analyzer" in options else "big red") in vectorizer.vocabulary_
 
@@ -485,7 +485,7 @@ def test_what_words_need_counts_the_part_of_their_level():
     ("mechanism", "most"), [("mad", "4,194,304"), ("policy_gaussian", "16,777,216"), ("sieve", None)]
 )
 def test_a_guarantee_that_refuses_many_units_says_so(mechanism, most):
-    told = [text for text in DPVocabularySelector(mechanism=mechanism).privacy_cost().assumptions if "refused" in text]
+    told = [text for text in DPVocabularySelector(method=mechanism).privacy_cost().assumptions if "refused" in text]
     assert told == ([] if most is None else [f"that there are at most {most} documents may be known: more are refused"])
 
 
@@ -619,7 +619,7 @@ def test_an_empty_selection_says_which_epsilon_would_release_something():
         {"epsilon": float("nan")},
         {"delta": 0.0},
         {"delta": 1.0},
-        {"mechanism": "greedy"},
+        {"method": "greedy"},
         {"max_words_per_unit": 0},
         {"cutoff": -1.0},
         {"random_state": "seed"},

@@ -24,94 +24,98 @@ proportions 1/50, and a classifier of them can but name the larger class. At 10 
 proportions differ between documents by 0.002 only, which a logistic regression with C=100 makes next to nothing of;
 with proportions scaled to a deviation of 1, two of three such fits had 0.71 and 0.74 (a trial that is not stored).
 
-The default makes some 500 fits; --quick takes half a minute. Each line of the table is kept as soon as it is known: the
-same command goes on.
+It makes some 500 fits. Each line of the table is kept as soon as it is known: the same command goes on.
 
     python benchmarks/reproduce/attacks_classifier.py
 """
 
-import argparse
 import math
-import os
 import sys
-import warnings
-from functools import partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import Rows
+from corpora import path_of
+from results import Table, run
 
-from skdplda import LocalPrivateLDA, NoisyTopicsWarning, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import LocalPrivateLDA, PrivateCGSLDA
 from skdplda.attacks import shadow_classifier_attack
 from skdplda.datasets import frequent_words, load_20newsgroups
 from skdplda.local import LocalRandomizer
 from skdplda.published import CDPLDA
 
-PAIR = ("comp.graphics", "sci.med")
-EPSILONS, KEYS = (0.5, 1, 2, 4, 7, 10), ["model", "epsilon", "repetition"]
-PRIORS = {"doc_topic_prior": 1.0, "topic_word_prior": 0.01}
+PAIR, EPSILONS = ("comp.graphics", "sci.med"), (0.5, 1.0, 2.0, 4.0, 7.0, 10.0)
 STYLES = {"plain": ("0.35", "--"), "CDP-LDA": ("#D55E00", "-"), "LP-LDA": ("#009E73", "-."), "proven": ("#0072B2", ":")}
 SHIFTS = {"CDP-LDA": 0.97, "LP-LDA": 1.0, "proven": 1.03}  # so that bars stand side by side
 MEANING = {"CDP-LDA": "claimed, nothing is proven", "LP-LDA": "for a bit", "proven": "for a document"}
 MEASURES = {"attack": "Accuracy of the attack", "accuracy": "Prediction accuracy", "f1": "F1 score"}
 
 
-def read_pair(folder, quick):
+@dataclass(frozen=True)
+class Settings:
+    """Of a row; a sample of 0 takes all posts."""
+
+    model: str
+    epsilon: float
+    repetition: int
+    shadows: int = 8
+    topics: int = 50
+    sweeps: int = 300
+    delta: float = 1e-5
+    alpha: float = 1.0
+    beta: float = 0.01
+    n_words: int = 1000
+    sample: int = 0
+
+
+def cells():
+    """Return what there is to measure."""
+    found = []
+    for seed in range(3):
+        found.append(Settings("plain", math.inf, seed))
+        found += [Settings(name, epsilon, seed) for name in list(MEANING) for epsilon in EPSILONS]
+    return found
+
+
+@cache
+def read_pair(sample, n_words):
     """Return presence bits and classes."""
-    posts = load_20newsgroups("all", path=folder / "20news_bydate_raw.jsonl.xz")
+    posts = load_20newsgroups("all", path=path_of("20news"))
     names = np.asarray(posts.target_names)[posts.target]
-    chosen = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(names, PAIR)))[: 240 if quick else None]
+    chosen = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(names, PAIR)))[: sample or None]
     texts = [posts.data[i] for i in chosen]
-    words = frequent_words(texts, 1000, stop_words="english", binary=True)
+    words = frequent_words(texts, n_words, stop_words="english", binary=True)
     X = sp.csr_array(CountVectorizer(vocabulary=words, binary=True).transform(texts))
     some = np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() > 0)
     return X[some], names[chosen][some]
 
 
-def plain(epsilon, topics, sweeps):
-    """Return the model without privacy."""
-    return PrivateCGSLDA(topics, epsilon=np.inf, max_iter=sweeps, **PRIORS)
+def made(s):
+    """Return the model: without privacy, the paper's two, or our central form."""
+    options = {"doc_topic_prior": s.alpha, "topic_word_prior": s.beta}
+    if s.model == "proven":
+        return PrivateCGSLDA(s.topics, epsilon=s.epsilon, delta=s.delta, **options)
+    options["max_iter"] = s.sweeps
+    if s.model == "LP-LDA":
+        return LocalPrivateLDA(s.topics, randomizer=LocalRandomizer(s.epsilon), reconstruction="moment", **options)
+    return (CDPLDA if s.model == "CDP-LDA" else PrivateCGSLDA)(s.topics, epsilon=s.epsilon, **options)
 
 
-def claimed(epsilon, topics, sweeps):
-    """Return the paper's CDP-LDA."""
-    return CDPLDA(topics, epsilon=epsilon, max_iter=sweeps, **PRIORS)
-
-
-def proven(epsilon, topics, sweeps):
-    """Return our central form."""
-    return PrivateCGSLDA(topics, epsilon=epsilon, delta=1e-5, **PRIORS)
-
-
-def reported(epsilon, topics, sweeps):
-    """Return the paper's LP-LDA."""
-    randomizer = LocalRandomizer(epsilon)
-    return LocalPrivateLDA(topics, randomizer=randomizer, reconstruction="moment", max_iter=sweeps, **PRIORS)
-
-
-MODELS = {"plain": plain, "CDP-LDA": claimed, "proven": proven, "LP-LDA": reported}
-
-
-def cells(epsilons=EPSILONS, repetitions=3):
-    """Return what there is to measure."""
-    found = []
-    for seed in range(repetitions):
-        found.append(("plain", math.inf, seed))
-        found += [(name, epsilon, seed) for name in list(MODELS)[1:] for epsilon in epsilons]
-    return {"attacks_classifier": [dict(zip(KEYS, one, strict=True)) for one in found]}
-
-
-def line(X, y, model, seed, shadows):
+def measure(s):
     """Return the values of one line of the table."""
-    classifier = make_pipeline(model, LogisticRegression(C=100.0, max_iter=2000))
-    found = shadow_classifier_attack(classifier, X, y, n_shadows=shadows, random_state=seed)
+    (X, y), classifier = (
+        read_pair(s.sample, s.n_words),
+        make_pipeline(made(s), LogisticRegression(C=100.0, max_iter=2000)),
+    )
+    found = shadow_classifier_attack(classifier, X, y, n_shadows=s.shadows, random_state=s.repetition)
     return {
         "attack": found.membership_accuracy,
         "AUC": found.result.auc,
@@ -122,11 +126,12 @@ def line(X, y, model, seed, shadows):
     }
 
 
-def draw(table, path):
+def draw(tables, folder):
     """Draw the three panels."""
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+    table = tables["attacks_classifier"]
+    print(table.groupby(["model", "epsilon"], sort=False).mean(numeric_only=True).round(3).to_string())
+    fig = Figure(figsize=(12, 3.8), layout="constrained")
+    axes = fig.subplots(1, 3)
     for ax, (measure, title) in zip(axes, MEASURES.items(), strict=True):
         for name, part in table.groupby("model", sort=False):
             color, dashes = STYLES[name]
@@ -157,38 +162,11 @@ def draw(table, path):
         fontsize="small",
         color="0.35",
     )
-    fig.savefig(path, dpi=130)
+    fig.savefig(folder / "attacks_classifier.png", dpi=130)
 
 
-def main():
-    """Run, print and save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--shadows", type=int, default=8)
-    parser.add_argument("--quick", action="store_true", help="240 posts, 2 epsilons, 2 shadow classifiers, 20 sweeps")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
-    args = parser.parse_args()
-    if "SKDPLDA_DATA" not in os.environ:
-        sys.exit("Set SKDPLDA_DATA to the folder of the corpora.")
-    topics, sweeps = (10, 20) if args.quick else (50, 300)
-    if args.quick:
-        args.epsilon, args.repetitions, args.shadows = [1.0, 7.0], 1, 2
-    matplotlib.use("Agg")
-    for kind in (PrivacyLeakWarning, NoisyTopicsWarning):
-        warnings.simplefilter("ignore", kind)
-    X, y = read_pair(Path(os.environ["SKDPLDA_DATA"]), args.quick)
-    print(f"{X.shape[0]:,} posts, {X.shape[1]:,} words")
-    rows = Rows(args.output / f"attacks_classifier{'_quick' if args.quick else ''}.csv", KEYS)
-    for cell in cells(args.epsilon, args.repetitions)["attacks_classifier"]:
-        make = MODELS[cell["model"]]
-        model = make(cell["epsilon"], topics, sweeps)
-        work = partial(line, X, y, model, cell["repetition"], args.shadows)
-        rows.measure(cell, work, [read_pair, make, line], ["20news"])
-    print(rows.table.groupby(KEYS[:2], sort=False).mean(numeric_only=True).round(3).to_string())
-    if not args.quick:
-        draw(rows.table, args.output / "attacks_classifier.png")
-
-
+TABLES = [
+    Table("attacks_classifier", Settings, cells, measure, lambda s: ["20news"]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, draw)

@@ -36,29 +36,30 @@ the paper expects (zeta, pooled, 4.4 % with 128).
 
 A repetition of 128 models takes 20 s of processor time on TweetRumors, 3 minutes on NIPS, 7 on 20 Newsgroups.
 
-Every shadow model is kept in --directory as soon as it is there: run the same command again to go on.
+Every shadow model is kept in SKDPLDA_SCRATCH as soon as it is there: run the same command again to go on. Pictures are
+of the attacks of the run.
 
-    python benchmarks/reproduce/attacks_manzonelli.py --corpus tweets --models 128 256 --directory shadows
-    python benchmarks/reproduce/attacks_manzonelli.py --corpus nips --topics 5 10 15 20 25 --directory shadows
-    python benchmarks/reproduce/attacks_manzonelli.py --corpus newsgroups --models 128 256 --directory shadows
+    SKDPLDA_SCRATCH=shadows python benchmarks/reproduce/attacks_manzonelli.py
+    SKDPLDA_SCRATCH=shadows python benchmarks/reproduce/attacks_manzonelli.py attacks_lira --only corpus=tweets
 """
 
-import argparse
 import json
-import os
 import sys
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from scipy.stats import false_discovery_control, shapiro
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import Rows, code_of
+from apart import scratch
+from corpora import path_of
+from results import Table, run
 
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._optional import import_optional
@@ -67,14 +68,12 @@ from skdplda.datasets import load_20newsgroups, load_uci_bow
 
 TOPICS = {"tweets": [5], "nips": [10], "newsgroups": [20]}
 REPETITIONS = {"tweets": 10, "nips": 5, "newsgroups": 5}
-KEYS = ["corpus", "topics", "models", "repetitions"]
 GRID = 2**20  # to sum what documents expect in integers
 NAMES = {"tweets": "TweetRumors", "nips": "NIPS (UCI)", "newsgroups": "20 Newsgroups"}
 DATA = {"tweets": "tweets", "nips": "nips", "newsgroups": "20news"}
 STATISTICS = ("zeta", "negative_entropy", "logit_max", "std")
 LABELS = ("zeta", "negative entropy", "logit of max", "std")
 HUANG = ("max", "std", "negative_entropy")
-FPR = 0.001
 PAPER = {  # corpus, topics -> attack -> per cent found at 0.1 % false alarms
     ("tweets", 5): {"online": 12.8, "max": 0.19, "std": 0.19, "negative_entropy": 0.18},
     ("nips", 5): {"online": 31.8, "offline": 31.8},
@@ -85,6 +84,34 @@ PAPER = {  # corpus, topics -> attack -> per cent found at 0.1 % false alarms
     ("newsgroups", 20): {"online": 21.1, "max": 0.57, "std": 0.57, "negative_entropy": 0.53},
 }
 REJECTED = {"zeta": 22.25, "negative_entropy": 59.73, "logit_max": 86.52, "std": 77.02}  # Table 4, three corpora
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of the rows of one experiment; a sample of 0 takes all documents. "pooled" takes the three of Table 4."""
+
+    corpus: str
+    topics: int
+    models: int
+    repetitions: int
+    fpr: float = 0.001
+    noted: int = 1000  # documents of Table 4 and Figure 7
+    sample: int = 0
+
+
+def cells():
+    """Return what there is to measure: Tables 1 and 2 with 128 models, appendix D with 256."""
+    found = []
+    for name in TOPICS:
+        for count in (5, 10, 15, 20, 25) if name == "nips" else TOPICS[name]:
+            for n in (128, 256) if count in TOPICS[name] else (128,):
+                found.append(Settings(name, count, n, REPETITIONS[name]))
+    return found
+
+
+def normality_cells():
+    """Return the same, and Table 4, which pools three corpora."""
+    return cells() + [Settings("pooled", 0, n, 1) for n in (128, 256)]
 
 
 class CompiledLDA(LatentDirichletAllocation):
@@ -118,18 +145,19 @@ def lemmas(words):
     return [simplemma.lemmatize(word, lang="en").lower() for word in words]
 
 
-def read_corpus(folder, name, sample=None):
-    """Return the counts of a corpus; `sample` takes its first documents."""
+@cache
+def read_corpus(name, sample):
+    """Return the counts of a corpus; `sample` takes its first documents, 0 all."""
     if name == "tweets":  # lemmatized by the authors
-        texts = json.loads((folder / "pheme_clean.json").read_text(encoding="utf-8"))["text"]
+        texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
         X = CountVectorizer(token_pattern=r"\S+").fit_transform(texts)
     else:
         if name == "nips":
-            bag = load_uci_bow(folder / "docword.nips.txt.gz", folder / "vocab.nips.txt")
+            bag = load_uci_bow(path_of("nips"), path_of("nips-words"))
             X, words = bag.data, bag.feature_names
         else:
             remove = ("headers", "footers", "quotes")
-            posts = load_20newsgroups("all", path=folder / "20news_bydate_raw.jsonl.xz", remove=remove).data
+            posts = load_20newsgroups("all", path=path_of("20news"), remove=remove).data
             counter = CountVectorizer(token_pattern=r"(?i)[a-z]+")
             X = counter.fit_transform(posts)
             words = counter.get_feature_names_out()
@@ -137,14 +165,14 @@ def read_corpus(folder, name, sample=None):
         _, column = np.unique(lemmas([words[i] for i in known]), return_inverse=True)
         merge = sp.csr_array((np.ones(len(known), np.int32), (known, column)), shape=(len(words), column.max() + 1))
         X = sp.csr_array(X) @ merge
-    X = sp.csr_array(X)[:sample].astype(np.int32)
+    X = sp.csr_array(X)[: sample or None].astype(np.int32)
     return X[np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() > 0)]
 
 
 class Notes:
     """What a closer look at each repetition found: thresholds, normality, divergence, the documents of Figure 1."""
 
-    def __init__(self, n_documents=1000):
+    def __init__(self, n_documents):
         self.huang, self.divergence, self.p_values, self.histograms = [], [], [], None
         self._n_documents = n_documents
 
@@ -169,35 +197,36 @@ class Notes:
 
 
 @cache
-def counts(corpus, quick=False):
-    """Return the counts of a corpus in the folder that SKDPLDA_DATA names."""
-    X = read_corpus(Path(os.environ["SKDPLDA_DATA"]), corpus, 300 if quick else None)
-    print(f"{NAMES[corpus]}: {X.shape[0]:,} documents, {X.shape[1]:,} words, {X.sum() / X.shape[0]:.1f} a document")
-    return X
-
-
-def experiment(place, jobs, quick, corpus, topics, models, repetitions):
-    """Return the results of all attacks, and the notes; `place` is where the folder of the shadow models is."""
-    X, notes = counts(corpus, quick), Notes()
+def experiment(s):
+    """Return the results of all attacks, and the notes."""
+    X, notes = read_corpus(s.corpus, s.sample), Notes(s.noted)
     results = membership_experiment(
-        CompiledLDA(topics, random_state=0),
+        CompiledLDA(s.topics, random_state=0),
         X,
-        n_models=models,
-        repetitions=repetitions,
+        n_models=s.models,
+        repetitions=s.repetitions,
         statistics=STATISTICS,
         thresholds=(),
         proportions="maximum",
-        directory=place(X),
-        n_jobs=jobs,
+        directory=scratch() / f"{s.corpus}_{s.topics}_{X.shape[0]}",
         random_state=0,
         callback=notes,
         verbose=sys.stderr.isatty(),
     )
+    RAN[s] = results, notes
     return results, notes
 
 
-def rejections(p_values):
+RAN = {}  # of this run, for the pictures
+
+
+def rejections(s):
     """Return the share of Shapiro-Wilk tests rejected at a false discovery rate of 5 %, for each statistic."""
+    one = [s]
+    if s.corpus == "pooled":
+        one = [Settings(name, *TOPICS[name], s.models, REPETITIONS[name], s.fpr, s.noted, s.sample) for name in TOPICS]
+    found = [experiment(each)[1].p_values[: s.repetitions] for each in one]
+    p_values = np.vstack([part for parts in found for part in parts])
     shares = [float((false_discovery_control(column) <= 0.05).mean()) for column in p_values.T]
     return [
         {"statistic": name, "tests": len(p_values), "rejected %": 100 * share, "paper %": REJECTED[name]}
@@ -237,8 +266,9 @@ def four_documents(documents, shadows):
     return {name: (zeta[shadows.members[:, d], d], zeta[~shadows.members[:, d], d]) for name, d in picks.items()}
 
 
-def rows_of(corpus, topics, results, notes):
+def attack(s):
     """Return the lines of the table: attack, rate, interval, the paper's number."""
+    results, notes = experiment(s)
     names = {"online": "LiRA online (zeta)", "offline": "LiRA offline (zeta)", "vocabulary": "vocabulary"}
     names |= {f"online, {name}": f"LiRA online ({name})" for name in STATISTICS[1:]}
     found = {name: [run[inner] for run in results.runs] for name, inner in names.items()}
@@ -246,8 +276,8 @@ def rows_of(corpus, topics, results, notes):
     rows = []
     for name, runs in found.items():
         result, many = AttackResult.pool(runs), len(runs) > 1 and name in ("online", "offline")
-        at, each = result.tpr_at(FPR), [run.tpr_at(FPR).rate for run in runs]
-        inside = results.tpr_at(names[name], FPR) if many else at
+        at, each = result.tpr_at(s.fpr), [run.tpr_at(s.fpr).rate for run in runs]
+        inside = results.tpr_at(names[name], s.fpr) if many else at
         rows.append(
             {
                 "attack": name,
@@ -257,22 +287,21 @@ def rows_of(corpus, topics, results, notes):
                 "interval over": "repetitions" if many else "documents",
                 "least %": 100 * min(each),
                 "most %": 100 * max(each),
-                "paper %": PAPER.get((corpus, topics), {}).get(name, np.nan),
+                "paper %": PAPER.get((s.corpus, s.topics), {}).get(name, np.nan),
                 "AUC": result.auc,
             }
         )
     return rows
 
 
-def draw(corpus, topics, results, notes, models, path):
+def draw(s, results, notes, path):
     """Draw Figures 2, 8 and 7 of one corpus, and Figure 1 of tweets."""
-    import matplotlib.pyplot as plt
-
     from skdplda.plots import AttackRocDisplay
 
-    n_models = f"{models} shadow models, {len(notes.huang)} repetition(s)"
-    name = f"{NAMES[corpus]}, {topics} topics"
-    fig, axes = plt.subplots(1, 3, figsize=(15, 6), layout="constrained")
+    n_models = f"{s.models} shadow models, {len(notes.huang)} repetition(s)"
+    name = f"{NAMES[s.corpus]}, {s.topics} topics"
+    fig = Figure(figsize=(15, 6), layout="constrained")
+    axes = fig.subplots(1, 3)
     huang = [AttackResult.pool([run[key] for run in notes.huang]) for key in HUANG]
     curves = [results["LiRA online (zeta)"], results["LiRA offline (zeta)"], *huang, results["vocabulary"]]
     AttackRocDisplay(results=curves).plot(axes[0], title=f"Figure 2: {name}")
@@ -280,17 +309,18 @@ def draw(corpus, topics, results, notes, models, path):
     AttackRocDisplay(results=curves).plot(axes[1], title=f"Figure 8: online, {name}")
     divergence = np.maximum(np.vstack(notes.divergence), 1e-6)
     box = axes[2].boxplot(divergence, tick_labels=LABELS, flierprops={"markersize": 2, "alpha": 0.3})
-    plt.setp(box["medians"], color="#D55E00", linewidth=2)
+    for median in box["medians"]:
+        median.set(color="#D55E00", linewidth=2)
     axes[2].tick_params(axis="x", labelrotation=20)
     axes[2].set(yscale="log", ylim=(1e-4, 1e4), ylabel="KL divergence, with from without (nats)")
     axes[2].set_title(f"Figure 7: {len(divergence):,} documents", loc="left", fontsize="medium")
     axes[2].spines[["top", "right"]].set_visible(False)
     fig.suptitle(n_models, fontsize="small", color="0.35")
-    fig.savefig(path / f"attacks_{corpus}_{models}.png", dpi=110)
-    plt.close(fig)
-    if corpus != "tweets":
+    fig.savefig(path / f"attacks_{s.corpus}_{s.models}.png", dpi=110)
+    if s.corpus != "tweets":
         return
-    fig, axes = plt.subplots(2, 2, figsize=(8, 6), layout="constrained")
+    fig = Figure(figsize=(8, 6), layout="constrained")
+    axes = fig.subplots(2, 2)
     for ax, (kind, (inside, outside)) in zip(axes.flat, notes.histograms.items(), strict=True):
         bins = np.histogram_bin_edges(np.concatenate([inside, outside]), 24)
         ax.hist(inside, bins, color="#0072B2", alpha=0.65, label="in the training data")
@@ -299,109 +329,42 @@ def draw(corpus, topics, results, notes, models, path):
         ax.set(xlabel="zeta (nats)", ylabel="shadow models")
         ax.spines[["top", "right"]].set_visible(False)
     fig.legend(*axes.flat[0].get_legend_handles_labels(), frameon=False, fontsize="small", loc="outside lower center")
-    fig.suptitle(f"Figure 1: {name}, {models} shadow models", fontsize="small", color="0.35")
+    fig.suptitle(f"Figure 1: {name}, {s.models} shadow models", fontsize="small", color="0.35")
     fig.savefig(path / "attacks_tweets_histograms.png", dpi=110)
-    plt.close(fig)
 
 
-def draw_topics(folders, path, ran):
+def draw_topics(path):
     """Draw Figure 3: offline curves for numbers of topics, of those that were measured."""
     from skdplda.plots import AttackRocDisplay
 
-    curves = []
-    for topics, file in folders.items():
-        if file.exists():
-            with np.load(file) as kept:
-                curves.append(AttackResult(kept["scores"], kept["labels"], f"{topics} topics"))
-    if len(curves) > 1:
-        display = AttackRocDisplay(results=curves).plot(title=f"Figure 3: offline, {NAMES['nips']}\n{ran}")
-        display.figure_.savefig(path, dpi=110)
+    ran = {s: results for s, (results, _) in RAN.items() if s.corpus == "nips" and s.models == 128}
+    kept = [
+        (s.topics, results["LiRA offline (zeta)"]) for s, results in sorted(ran.items(), key=lambda one: one[0].topics)
+    ]
+    if len(kept) > 1:
+        title = f"Figure 3: offline, {NAMES['nips']}\n128 shadow models, {REPETITIONS['nips']} repetition(s)"
+        curves = [AttackResult(result.scores, result.labels, f"{topics} topics") for topics, result in kept]
+        AttackRocDisplay(results=curves).plot(title=title).figure_.savefig(path, dpi=110)
 
 
-def cells(corpora=tuple(TOPICS), topics=None, models=None, repetitions=None):
-    """Return what there is to measure: Tables 1 and 2 with 128 models, appendix D with 256, Table 4 pooled."""
-    found = []
-    for name in corpora:
-        for count in topics or ((5, 10, 15, 20, 25) if name == "nips" else TOPICS[name]):
-            for n in models or ((128, 256) if count in TOPICS[name] else (128,)):
-                found.append((name, count, n, repetitions or REPETITIONS[name]))
-    found = [dict(zip(KEYS, one, strict=True)) for one in found]
-    pooled = [dict(zip(KEYS, ("pooled", 0, n, 1), strict=True)) for n in models or (128, 256)]
-    return {"attacks_lira": found, "attacks_normality": found + pooled}
+def report(tables, folder):
+    """Print the tables, and draw what was attacked in this run."""
+    for table in tables.values():
+        print(table.to_string(index=False, float_format="{:.2f}".format, na_rep=""))
+    for s, found in RAN.items():
+        if s.topics in TOPICS[s.corpus]:
+            draw(s, *found, folder)
+    draw_topics(folder / "attacks_nips_topics.png")
 
 
-def main():
-    """Attack what is not in the tables yet, and draw."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--corpus", nargs="+", choices=TOPICS, default=list(TOPICS))
-    parser.add_argument("--topics", type=int, nargs="+", help="default: the paper's")
-    parser.add_argument(
-        "--models", type=int, nargs="+", help="shadow models; default: 128, and 256 where the paper does"
-    )
-    parser.add_argument("--repetitions", type=int, help="default: 10 of tweets, 5 of the others")
-    parser.add_argument("--jobs", type=int, default=1, help="models trained at a time")
-    parser.add_argument("--directory", type=Path, required=True, help="keeps the shadow models' statistics")
-    parser.add_argument("--quick", action="store_true", help="300 documents, 8 models, 1 repetition")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
-    args = parser.parse_args()
-    if "SKDPLDA_DATA" not in os.environ:
-        sys.exit("Set SKDPLDA_DATA to the folder of the corpora.")
-    if args.quick:
-        args.models, args.repetitions = [8], 1
-    matplotlib.use("Agg")
-    roots = [experiment, rows_of]
-    # The folder of the models names the code: those of older code are not taken for these.
-    code = code_of(read_corpus, CompiledLDA, membership_experiment).rpartition("@")[2]
-    stem = "attacks_quick" if args.quick else "attacks_lira"
-    table, normal = Rows(args.output / f"{stem}.csv", KEYS), Rows(args.output / f"{stem[:8]}normality.csv", KEYS)
-
-    def kept(corpus, topics, models, repetitions, what):
-        return args.directory / f"{what}_{corpus}_{topics}_{models}_{repetitions}_{code}.npz"
-
-    def attack(corpus, topics, models, repetitions):
-        def place(X):
-            return args.directory / f"{corpus}_{topics}_{X.shape[0]}_{code}"
-
-        results, notes = experiment(place, args.jobs, args.quick, corpus, topics, models, repetitions)
-        np.savez(kept(corpus, topics, models, repetitions, "normality"), p_values=notes.p_values)
-        offline = results["LiRA offline (zeta)"]
-        np.savez(kept(corpus, topics, models, repetitions, "offline"), scores=offline.scores, labels=offline.labels)
-        if topics in TOPICS[corpus] and not args.quick:
-            draw(corpus, topics, results, notes, models, args.output)
-        return rows_of(corpus, topics, results, notes)
-
-    def normality_of(corpora):
-        found = []
-        for cell in corpora:
-            with np.load(kept(**cell, what="normality")) as file:
-                found.append(np.vstack(file["p_values"]) if len(corpora) == 1 else file["p_values"][0])
-        return rejections(np.vstack(found))
-
-    for cell in cells(args.corpus, args.topics, args.models, args.repetitions)["attacks_lira"]:
-        data = [DATA[cell["corpus"]]]
-        table.measure(cell, partial(attack, **cell), roots, data)
-        if not args.quick:
-            normal.measure(cell, partial(normality_of, [cell]), [*roots, rejections], data)
-    if args.quick:
-        return
-    done = table.table.drop_duplicates(KEYS)[KEYS].to_dict("records")
-    for models in sorted({cell["models"] for cell in done}):
-        here = [cell for cell in done if cell["models"] == models and cell["topics"] in TOPICS[cell["corpus"]]]
-        here = [cell for cell in here if kept(**cell, what="normality").exists()]
-        if {cell["corpus"] for cell in here} == set(TOPICS):
-            pooled = dict(zip(KEYS, ("pooled", 0, models, 1), strict=True))
-            normal.measure(pooled, partial(normality_of, here), [*roots, rejections], list(DATA.values()))
-    for models, repetitions in sorted(
-        {(cell["models"], cell["repetitions"]) for cell in done if cell["corpus"] == "nips"}
-    ):
-        files = {k: kept("nips", k, models, repetitions, "offline") for k in (5, 10, 15, 20, 25)}
-        draw_topics(
-            files, args.output / "attacks_nips_topics.png", f"{models} shadow models, {repetitions} repetition(s)"
-        )
-    print(table.table.drop(columns=["code", "data"]).to_string(index=False, float_format="{:.2f}".format, na_rep=""))
-    print(normal.table.drop(columns=["code", "data"]).to_string(index=False, float_format="{:.1f}".format))
+def read(s):
+    """Return the names of what a row is of."""
+    return list(DATA.values()) if s.corpus == "pooled" else [DATA[s.corpus]]
 
 
+TABLES = [
+    Table("attacks_lira", Settings, cells, attack, read),
+    Table("attacks_normality", Settings, normality_cells, rejections, read),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, report)

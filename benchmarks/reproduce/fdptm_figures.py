@@ -45,41 +45,70 @@ processor time, one with PrivateCGSLDA less than 1 s.
     python benchmarks/reproduce/fdptm_figures.py
 """
 
-import argparse
 import json
 import math
-import os
 import sys
-import warnings
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import Rows
+from corpora import path_of
+from results import Table, run
 
-from skdplda import PrivacyLeakWarning, PrivateCGSLDA, privacy_guarantee
+from skdplda import PrivateCGSLDA, privacy_guarantee
 from skdplda.metrics import coherence, u_mass_coherence
 from skdplda.published import PriTopLDA, PublishedItemFrequencySelector
 from skdplda.vocabulary import DPVocabularySelector
 
-K, DELTA, CUTOFF, FIXED, N_TOP, AUTHORS_TOP = 5, 1e-5, 3.0, 3.0, 10, 30
-KEYS = ["figure", "varies", "words", "epsilon_1", "topics", "epsilon_2", "seed"]
-EPSILONS = [0.5, 1, 2, 3, 5, 10]
-OWN = DPVocabularySelector().mechanism
+FIXED, EPSILONS, OWN = 3.0, (0.5, 1.0, 2.0, 3.0, 5.0, 10.0), DPVocabularySelector().method
 # Okabe and Ito's palette; lines differ by their markers too. A claim that does not hold is dashed.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"), ("#E69F00", "P")]
 NAMES = {"laplace-last": "laplace-last (ε₂ claimed, does not hold)", "non-private": "PrivateCGSLDA"}
 MEASURES = {"authors": "Coherence, as the authors' numbers", "u_mass": "Coherence, equation (4)", "c_npmi": "c_npmi"}
 
 
-def authors_coherence(weights, X, n_top=AUTHORS_TOP):
+@dataclass(frozen=True)
+class Settings:
+    """Of a row; figure 0 is the baseline of all words."""
+
+    figure: int
+    varies: str
+    words: str
+    epsilon_1: float
+    topics: str
+    epsilon_2: float
+    seed: int
+    n_topics: int = 5
+    delta: float = 1e-5
+    cutoff: float = 3.0
+    top_words: int = 10
+    authors_words: int = 30
+
+
+def cells():
+    """Return what there is to measure: the baseline, then both figures."""
+    seeds, found = range(3), [(0, "nothing", "all", math.inf, "scikit-learn", math.inf, seed) for seed in range(3)]
+    for words in ("item_frequency_published", "item_frequency", OWN):
+        for topics in ("scikit-learn", "non-private"):
+            found += [(4, "epsilon_1", words, e, topics, math.inf, seed) for e in EPSILONS for seed in seeds]
+    authors = "item_frequency_published", "laplace-last"
+    pairs = authors, ("item_frequency", "laplace-last"), ("item_frequency", "gaussian"), (OWN, "gaussian")
+    for words, topics in pairs:
+        for e in EPSILONS:
+            found += [(5, "epsilon_1", words, e, topics, FIXED, seed) for seed in seeds]
+            found += [(5, "epsilon_2", words, FIXED, topics, e, seed) for seed in seeds]
+    return [Settings(*one) for one in found]
+
+
+def authors_coherence(weights, X, n_top):
     """Return the mean over topics of the sum over pairs of log((D(v_m, v_l) + 1) / D(v_m)), v_m the less probable word.
 
     Equation (4) divides by D(v_l), and the paper says 10 words; this, with 30, is what gives its numbers.
@@ -93,57 +122,40 @@ def authors_coherence(weights, X, n_top=AUTHORS_TOP):
     return float(np.mean(sums))
 
 
-def tweets(data):
-    """Return the texts and their words."""
-    texts = json.loads((data / "pheme_clean.json").read_text(encoding="utf-8"))["text"]
-    return texts, [text.split() for text in texts]
+def made(s):
+    """Return the paper's model without privacy, ours, the paper's private form (whose claim does not hold), or ours."""
+    if s.topics == "scikit-learn":
+        return LatentDirichletAllocation(s.n_topics, random_state=s.seed)
+    if s.topics == "laplace-last":
+        return PriTopLDA(s.n_topics, epsilon=s.epsilon_2, random_state=s.seed)
+    if s.topics == "non-private":
+        return PrivateCGSLDA(s.n_topics, epsilon=math.inf, random_state=s.seed)
+    return PrivateCGSLDA(s.n_topics, epsilon=s.epsilon_2, delta=s.delta, random_state=s.seed.to_bytes(32))
 
 
-def plain(epsilon, seed):
-    """Return the paper's model without privacy."""
-    return LatentDirichletAllocation(K, random_state=seed)
-
-
-def sampled(epsilon, seed):
-    """Return ours without privacy."""
-    return PrivateCGSLDA(K, epsilon=math.inf, random_state=seed)
-
-
-def claimed(epsilon, seed):
-    """Return the paper's private form, whose claim does not hold."""
-    return PriTopLDA(K, epsilon=epsilon, random_state=seed)
-
-
-def proven(epsilon, seed):
-    """Return ours."""
-    return PrivateCGSLDA(K, epsilon=epsilon, delta=DELTA, random_state=seed.to_bytes(32))
-
-
-TOPICS = {"scikit-learn": plain, "non-private": sampled, "laplace-last": claimed, "gaussian": proven}
-
-
-def measure(data, make, figure, varies, words, epsilon_1, topics, epsilon_2, seed):
-    """Fit one pipeline and return the values of a row; figure 0 is the baseline of all words."""
-    texts, tokens = tweets(data)
+def measure(s):
+    """Fit one pipeline and return the values of a row."""
+    texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
+    tokens = [text.split() for text in texts]
     counter = CountVectorizer(token_pattern=r"\S+", lowercase=False)
-    if not figure:
+    if not s.figure:
         X = counter.fit_transform(texts)
-        weights, names = make(math.inf, seed).fit(X).components_, counter.get_feature_names_out()
+        weights, names = made(s).fit(X).components_, counter.get_feature_names_out()
         found = {"total_epsilon": math.inf, "total_delta": 0.0, "status": "not private"}
     else:
-        select = partial(DPVocabularySelector, mechanism=words)
-        if words.endswith("published"):
+        select = partial(DPVocabularySelector, method=s.words)
+        if s.words.endswith("published"):
             select = PublishedItemFrequencySelector
-        selector = select(epsilon=epsilon_1, delta=DELTA, cutoff=CUTOFF)
-        selector.set_params(random_state=(1000 + seed).to_bytes(32))  # not the topics' own; as long as a secret
-        pipeline = Pipeline([("counts", counter), ("words", selector), ("topics", make(epsilon_2, seed))])
+        selector = select(epsilon=s.epsilon_1, delta=s.delta, cutoff=s.cutoff)
+        selector.set_params(random_state=(1000 + s.seed).to_bytes(32))  # not the topics' own; as long as a secret
+        pipeline = Pipeline([("counts", counter), ("words", selector), ("topics", made(s))])
         pipeline.fit(texts)
         X, names, weights = (
             pipeline[:-1].transform(texts),
             pipeline[:-1].get_feature_names_out(),
             pipeline[-1].components_,
         )
-        private = topics in ("laplace-last", "gaussian")
+        private = s.topics in ("laplace-last", "gaussian")
         total = privacy_guarantee(pipeline) if private else selector.privacy_cost()
         found = {
             "total_epsilon": total.epsilon if private else math.inf,
@@ -152,38 +164,19 @@ def measure(data, make, figure, varies, words, epsilon_1, topics, epsilon_2, see
         }
     return {
         "n_words": len(names),
-        "authors": authors_coherence(weights, X),
-        "u_mass": u_mass_coherence(weights, X, n_top=N_TOP).mean(),
-        "c_npmi": coherence(weights, tokens, names, measure="c_npmi", n_top=N_TOP),
+        "authors": authors_coherence(weights, X, s.authors_words),
+        "u_mass": u_mass_coherence(weights, X, n_words=s.top_words).mean(),
+        "c_npmi": coherence(weights, tokens, names, measure="c_npmi", n_words=s.top_words),
         **found,
     }
 
 
-def cells(figures=(0, 4, 5), epsilons=tuple(EPSILONS), seeds=(0, 1, 2)):
-    """Return what there is to measure: the baseline, then both figures."""
-    found = [(0, "nothing", "all", math.inf, "scikit-learn", math.inf, seed) for seed in seeds]
-    for words in ("item_frequency_published", "item_frequency", OWN):
-        for topics in ("scikit-learn", "non-private"):
-            found += [(4, "epsilon_1", words, e, topics, math.inf, seed) for e in epsilons for seed in seeds]
-    authors = "item_frequency_published", "laplace-last"
-    pairs = authors, ("item_frequency", "laplace-last"), ("item_frequency", "gaussian"), (OWN, "gaussian")
-    for words, topics in pairs:
-        for e in epsilons:
-            found += [(5, "epsilon_1", words, e, topics, FIXED, seed) for seed in seeds]
-            found += [(5, "epsilon_2", words, FIXED, topics, e, seed) for seed in seeds]
-    return {"fdptm_figures": [dict(zip(KEYS, one, strict=True)) for one in found if one[0] in figures]}
-
-
 def draw(table, figure, path, title, panels):
     """Draw a row a panel and a column a measure: lines with bars of one standard deviation over the seeds."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     levels, table = table[table["figure"] == 0][[*MEASURES]].mean(), table[table["figure"] == figure]
     size = (15, 1.6 + 3 * len(panels))
-    fig, axes = plt.subplots(
-        len(panels), len(MEASURES), figsize=size, layout="constrained", sharey="col", squeeze=False
-    )
+    fig = Figure(figsize=size, layout="constrained")
+    axes = fig.subplots(len(panels), len(MEASURES), sharey="col", squeeze=False)
     for row, (varies, heading, x_label) in zip(axes, panels, strict=True):
         lines = table[table["varies"] == varies].groupby(["words", "topics"], sort=False)
         for ax, (name, label) in zip(row, MEASURES.items(), strict=True):
@@ -204,7 +197,7 @@ def draw(table, figure, path, title, panels):
                     label=f"{words} + {NAMES.get(topics, topics)}",
                 )
                 if name == "authors":  # of fewer words it sums fewer pairs
-                    few = (part.groupby(varies)["n_words"].min() < AUTHORS_TOP).to_numpy()
+                    few = (part.groupby(varies)["n_words"].min() < Settings.authors_words).to_numpy()
                     ax.plot(x[few], stats["mean"][few], marker, color=color, markerfacecolor="white", ms=6, zorder=3)
             ax.axhline(levels[name], color="#555555", linewidth=1, label="no privacy: all words, scikit-learn")
             ax.set_xscale("log")
@@ -220,49 +213,32 @@ def draw(table, figure, path, title, panels):
     fig.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small", frameon=False)
     fig.suptitle(title, fontsize="large")
     fig.savefig(path, dpi=150)
-    plt.close(fig)
 
 
-def main():
-    """Fit what is not in the table yet, print it, draw the figures."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--figures", type=int, nargs="+", default=[0, 4, 5], choices=[0, 4, 5], help="0: the baseline")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--quick", action="store_true", help="three epsilons, one seed; not kept")
-    parser.add_argument("--redraw", action="store_true", help="draw the table that is there")
-    parser.add_argument("--output", type=Path, default=Path(__file__).resolve().parents[1] / "results")
-    args = parser.parse_args()
-    if "SKDPLDA_DATA" not in os.environ:
-        sys.exit("Set SKDPLDA_DATA to the folder of pheme_clean.json.")
-    epsilons, seeds = ([1, 3, 10], args.seeds[:1]) if args.quick else (EPSILONS, args.seeds)
-    warnings.simplefilter("ignore", PrivacyLeakWarning)
-    rows = Rows(args.output / f"fdptm_{'quick' if args.quick else 'figures'}.csv", KEYS)
-    for cell in [] if args.redraw else cells(args.figures, epsilons, seeds)["fdptm_figures"]:
-        make = TOPICS[cell["topics"]]
-        work = partial(measure, Path(os.environ["SKDPLDA_DATA"]), make, **cell)
-        rows.measure(cell, work, [measure, make, DPVocabularySelector], ["tweets"])
-    table = rows.table
+def report(tables, folder):
+    """Print the table, draw the figures."""
+    table = tables["fdptm_figures"]
     keys = ["figure", "varies", "words", "topics", "epsilon_1", "epsilon_2", "status"]
     shown = ["n_words", *MEASURES, "total_epsilon", "total_delta"]
     print(table.groupby(keys, sort=False, dropna=False)[shown].mean().to_string(float_format="{:.4g}".format))
-    if args.quick:
+    if set(table["figure"]) < {0, 4, 5}:
         return
     note = (
-        f"TweetRumors, K = {K}; bars: one standard deviation over the seeds\n"
-        f"Hollow: fewer than {AUTHORS_TOP} words, so that the authors' measure sums fewer pairs: not to be compared"
+        f"TweetRumors, K = {Settings.n_topics}; bars: one standard deviation over the seeds\n"
+        f"Hollow: fewer than {Settings.authors_words} words, so that the authors' measure sums fewer pairs:"
+        " not to be compared"
     )
     draw(
         table,
         4,
-        args.output / "fdptm_figure4.png",
+        folder / "fdptm_figure4.png",
         f"Private words, topics without privacy. {note}",
         [("epsilon_1", "ε₂ = ∞", "ε₁ of the words")],
     )
     draw(
         table,
         5,
-        args.output / "fdptm_figure5.png",
+        folder / "fdptm_figure5.png",
         f"Private words and private topics. {note}",
         [
             ("epsilon_1", f"ε₂ = {FIXED:g}", "ε₁ of the words"),
@@ -271,5 +247,8 @@ def main():
     )
 
 
+TABLES = [
+    Table("fdptm_figures", Settings, cells, measure, lambda s: ["tweets"]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, report)

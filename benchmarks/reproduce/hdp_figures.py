@@ -43,22 +43,22 @@ attack on mail up to 25.
     python benchmarks/reproduce/hdp_figures.py
 """
 
-import argparse
 import json
 import lzma
 import math
-import os
 import sys
-from functools import partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import Rows
+from corpora import path_of
+from results import Table, run
 
 from skdplda._validation import tokens_of
 from skdplda.attacks import TopicTraceAttack
@@ -71,10 +71,7 @@ from skdplda.published._gibbs_sampler import fit_published
 
 N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (six mailboxes)": 15_200}
 DATA = {"KOS": "kos", "NIPS": "nips", "Enron (six mailboxes)": "enron"}
-N_WORDS, N_TOPICS, ALPHA, BETA, DELTA = 1000, 50, 1.0, 0.01, 1e-5
-INHERENT = 10.0
-ODDS = math.expm1(INHERENT / 2)  # C / beta
-ATTACKED = 1000
+BETA, N_WORDS = 0.01, 1000
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 ATTACKS = [  # method, noise epsilon of a sweep, beta
     ("CGS", math.inf, BETA),
@@ -96,33 +93,56 @@ FITS = [
     *[(f"HDP-LDA {form}", e, beta) for form in ("published", "delayed") for beta in BETAS for e in (1.0, 10.0)],
 ]
 FITS = list(dict.fromkeys(FITS))
-KEYS = ["corpus", "method", "epsilon", "beta", "seed", "run"]  # a run of so many sweeps
-SWEEPS, ATTACK_SWEEPS = 300, 300
 
 
-def cells(corpora=tuple(N_TRAIN), seeds=(0, 1, 2), sweeps=SWEEPS, attack_sweeps=ATTACK_SWEEPS):
+@dataclass(frozen=True)
+class Settings:
+    """Of a fit of so many sweeps; `epsilon` is of one sweep's noise, `inherent` of its draws."""
+
+    corpus: str
+    method: str
+    epsilon: float
+    beta: float
+    seed: int
+    run: int = 300
+    alpha: float = 1.0
+    inherent: float = 10.0
+    topics: int = 50
+    n_words: int = N_WORDS
+    delta: float = 1e-5
+
+
+@dataclass(frozen=True)
+class Attack(Settings):
+    """Of an attack on so many tokens, by topics of such a prior."""
+
+    attacked: int = 1000
+    attack_beta: float = BETA
+
+
+def attack_cells():
     """Return what there is to measure: one seed after the other."""
-    grid = [(seed, name) for seed in seeds for name in corpora]
-    return {
-        "hdp_figure4": [
-            dict(zip(KEYS, (n, *one, seed, attack_sweeps), strict=True)) for seed, n in grid for one in ATTACKS
-        ],
-        "hdp_figure5": [dict(zip(KEYS, (n, *one, seed, sweeps), strict=True)) for seed, n in grid for one in FITS],
-    }
+    return [Attack(name, *one, seed) for seed in range(3) for name in N_TRAIN for one in ATTACKS]
 
 
-def corpus(folder, name):
+def fit_cells():
+    """Return what there is to measure."""
+    return [Settings(name, *one, seed) for seed in range(3) for name in N_TRAIN for one in FITS]
+
+
+@cache
+def corpus(name, n_words=N_WORDS):
     """Return the presence bits of the training and test documents."""
     if name in ("KOS", "NIPS"):
-        X = load_uci_bow(folder / f"docword.{name.lower()}.txt.gz").data.tocsc()
-        most = np.argsort(-np.diff(X.indptr), kind="stable")[:N_WORDS]
+        X = load_uci_bow(path_of(DATA[name])).data.tocsc()
+        most = np.argsort(-np.diff(X.indptr), kind="stable")[:n_words]
         X = X[:, most].tocsr()
     else:
-        with lzma.open(folder / "enron_ham_raw.jsonl.xz", "rt") as file:
+        with lzma.open(path_of("enron"), "rt") as file:
             mails = [json.loads(line) for line in file]
         texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]
         X = CountVectorizer(stop_words="english", token_pattern=r"\b[a-zA-Z]{3,}\b", binary=True).fit_transform(texts)
-        X = X[:, np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:N_WORDS]]
+        X = X[:, np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:n_words]]
     X = sp.csr_array(X).astype(np.int32)
     X.data[:] = 1
     X.sort_indices()
@@ -131,53 +151,57 @@ def corpus(folder, name):
     return X[order[: N_TRAIN[name]]], X[order[N_TRAIN[name] :]]
 
 
-def fit(X, method, epsilon, beta, sweeps, seed, observer=None):
+def odds(s):
+    """Return C / beta, which limits the draws."""
+    return math.expm1(s.inherent / 2)
+
+
+def fit(X, s, observer=None):
     """Return the topic-word counts of one fit; `observer` sees each sweep's (table, topics), tokens in X's order."""
-    if method == "HDP-LDA delayed":
-        plan = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps)
+    if s.method == "HDP-LDA delayed":
+        plan = HybridPlan("laplace", 2 / s.epsilon, s.inherent, s.run)
         starts, words = tokens_of(X)
-        sampler = DelayedCountSweeps(
-            starts, words, X.shape[1], plan, np.full(N_TOPICS, ALPHA), beta * ODDS, Randomness(seed), 1
-        )
-        for _ in range(sweeps):
+        prior = np.full(s.topics, s.alpha)
+        sampler = DelayedCountSweeps(starts, words, X.shape[1], plan, prior, s.beta * odds(s), Randomness(s.seed), 1)
+        for _ in range(s.run):
             table = sampler.table
             sampler.sweep()
             if observer is not None:
                 observer(table, sampler.topics)
         return sampler.pseudo_counts().T
-    clip = np.inf if method in ("CGS", "CDP-LDA+") else beta * ODDS
     found = fit_published(
         X,
-        N_TOPICS,
-        mechanism="laplace-every" if method == "CDP-LDA+" else "hybrid",
-        epsilon=epsilon,
-        doc_topic_prior=ALPHA,
-        topic_word_prior=beta,
-        max_iter=sweeps,
-        seed=seed,
-        count_clip=clip,
+        s.topics,
+        mechanism="laplace-every" if s.method == "CDP-LDA+" else "hybrid",
+        epsilon=s.epsilon,
+        doc_topic_prior=s.alpha,
+        topic_word_prior=s.beta,
+        max_iter=s.run,
+        seed=s.seed,
+        count_clip=np.inf if s.method in ("CGS", "CDP-LDA+") else s.beta * odds(s),
         observer=observer,
     )
     return np.maximum(found.word_topic, 0)
 
 
-def totals(method, epsilon, sweeps):
+def totals(s, sweeps):
     """Return (the paper's sum over sweeps, what is proven)."""
-    draws = math.inf if method in ("CGS", "CDP-LDA+") else INHERENT
-    paper = sweeps * (epsilon + (0 if method == "CDP-LDA+" else draws))
+    draws = math.inf if s.method in ("CGS", "CDP-LDA+") else s.inherent
+    paper = sweeps * (s.epsilon + (0 if s.method == "CDP-LDA+" else draws))
     proven = math.inf
-    if method == "HDP-LDA delayed":
-        proven = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps).epsilon(DELTA)
+    if s.method == "HDP-LDA delayed":
+        proven = HybridPlan("laplace", 2 / s.epsilon, s.inherent, sweeps).epsilon(s.delta)
     return paper, proven
 
 
-def attack(X, test, method, epsilon, beta, seed, run):
+def attack(s):
     """Return one row for each of some sweeps: how well both rules do by then."""
-    seen = {1, 2, 3, 5, 10, *range(20, run + 1, 20)}
+    X, seen = corpus(s.corpus, s.n_words)[0], {1, 2, 3, 5, 10, *range(20, s.run + 1, 20)}
     words = tokens_of(X)[1]
-    tokens = np.random.default_rng(seed).choice(len(words), ATTACKED, replace=False)
+    tokens = np.random.default_rng(s.seed).choice(len(words), s.attacked, replace=False)
     tokens[-1] = len(words) - 1  # the paper attacks the last word
-    attacks = {rule: TopicTraceAttack(ATTACKED, X.shape[1], rule, BETA) for rule in ("paper", "bayes")}
+    options = s.attacked, X.shape[1]
+    attacks = {rule: TopicTraceAttack(*options, rule, s.attack_beta) for rule in ("paper", "bayes")}
     rows = []
 
     def observe(table, topics):
@@ -190,29 +214,28 @@ def attack(X, test, method, epsilon, beta, seed, run):
                 for rule, one in attacks.items()
                 for name, value in one.success(words[tokens]).items()
             }
-            paper, proven = totals(method, epsilon, done)
+            paper, proven = totals(s, done)
             rows.append({"sweeps": done, "paper_total": paper, "proven_total": proven, **found})
 
-    fit(X, method, epsilon, beta, run, seed, observe)
+    fit(X, s, observe)
     return rows
 
 
-def judge(X, test, method, epsilon, beta, seed, run):
+def judge(s):
     """Return one row: perplexity in the paper's way, and of the other half of each document."""
-    topics = fit(X, method, epsilon, beta, run, seed) + beta
+    X, test = corpus(s.corpus, s.n_words)
+    topics = fit(X, s) + s.beta
     topics /= topics.sum(axis=1, keepdims=True)
-    options = {"doc_topic_prior": ALPHA}
-    paper, proven = totals(method, epsilon, run)
-    return [
-        {
-            "sweeps": run,
-            "paper_total": paper,
-            "proven_total": proven,
-            "perplexity": perplexity(test, topics, method="fold-in", **options),
-            "completion": perplexity(test, topics, **options),
-            "unigram": unigram_perplexity(X, test),
-        }
-    ]
+    options = {"doc_topic_prior": s.alpha}
+    paper, proven = totals(s, s.run)
+    return {
+        "sweeps": s.run,
+        "paper_total": paper,
+        "proven_total": proven,
+        "perplexity": perplexity(test, topics, method="fold-in", **options),
+        "completion": perplexity(test, topics, **options),
+        "unigram": unigram_perplexity(X, test),
+    }
 
 
 COLORS = {
@@ -225,12 +248,11 @@ COLORS = {
 OF_BETA = {BETA: ("o", ":"), 0.1: ("^", "-."), 1.0: ("s", "-"), 5.0: ("D", "--")}  # beta -> marker, dashes
 
 
-def panels(plt, table, title):
+def panels(table, title):
     """Return a figure with one panel a corpus."""
     names = [name for name in N_TRAIN if name in set(table.corpus)]
-    figure, axes = plt.subplots(
-        1, len(names), figsize=(max(4.4 * len(names), 12.5), 4.9), layout="constrained", squeeze=False
-    )
+    figure = Figure(figsize=(max(4.4 * len(names), 12.5), 4.9), layout="constrained")
+    axes = figure.subplots(1, len(names), squeeze=False)
     figure.suptitle(title, fontsize=10)
     for ax, name in zip(axes[0], names, strict=True):
         ax.set_title(name)
@@ -239,14 +261,14 @@ def panels(plt, table, title):
     return figure, dict(zip(names, axes[0], strict=True))
 
 
-def draw_attack(plt, table, path, rule):
+def draw_attack(table, path, rule):
     """Figure 4: success of the attack against sweeps."""
     wording = {"paper": "eq. (24)", "bayes": "naive Bayes, which the paper does not try"}[rule]
     title = (
-        f"Mean inferred probability of the true word, {ATTACKED} tokens; {wording}\n"
+        f"Mean inferred probability of the true word, {Attack.attacked} tokens; {wording}\n"
         f"ε: of one sweep's noise, beside 10 for its draws; in brackets the total after {table.sweeps.max()} sweeps"
     )
-    figure, axes = panels(plt, table, title)
+    figure, axes = panels(table, title)
     for name, ax in axes.items():
         part = table[table.corpus == name].groupby(["method", "epsilon", "beta", "sweeps"]).mean(numeric_only=True)
         for (method, epsilon, beta), curve in part.groupby(level=[0, 1, 2]):
@@ -267,10 +289,10 @@ def draw_attack(plt, table, path, rule):
     figure.savefig(path, dpi=130)
 
 
-def draw_perplexity(plt, table, path):
+def draw_perplexity(table, path):
     """Figure 5: perplexity against the epsilon of one sweep's noise."""
     sweeps = int(table.sweeps.iloc[0])
-    figure, axes = panels(plt, table, f"Perplexity in the paper's way (fold-in), {sweeps} sweeps, K={N_TOPICS}")
+    figure, axes = panels(table, f"Perplexity in the paper's way (fold-in), {sweeps} sweeps, K={Settings.topics}")
     for name, ax in axes.items():
         mine = table[table.corpus == name]
         part = mine.groupby(["method", "beta", "epsilon"]).mean(numeric_only=True)
@@ -298,46 +320,19 @@ def draw_perplexity(plt, table, path):
     figure.savefig(path, dpi=130)
 
 
-def main():
-    """Attack and fit what is not in the tables yet, and draw both figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--corpora", nargs="+", default=list(N_TRAIN), choices=list(N_TRAIN))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--attack-sweeps", type=int, default=ATTACK_SWEEPS)
-    parser.add_argument("--figures", type=int, nargs="+", default=[4, 5], choices=[4, 5])
-    parser.add_argument("--sweeps", type=int, default=SWEEPS)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
-    parser.add_argument("--quick", action="store_true", help="KOS alone, 20 sweeps, to see that it runs")
-    args = parser.parse_args()
-    if args.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    if args.quick:
-        args.corpora, args.attack_sweeps, args.sweeps = ["KOS"], 20, 20
-    args.output.mkdir(parents=True, exist_ok=True)
-    stem = "hdp_quick_" if args.quick else "hdp_"
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    corpora = {name: corpus(args.data, name) for name in args.corpora}
-    for name, (X, test) in corpora.items():
-        print(f"{name}: {X.shape[0]:,} documents, {X.nnz:,} tokens to train; {test.shape[0]:,} to test")
-    todo = cells(args.corpora, args.seeds, args.sweeps, args.attack_sweeps)
-    for figure in args.figures:
-        rows = Rows(args.output / f"{stem}figure{figure}.csv", KEYS)
-        for cell in todo[f"hdp_figure{figure}"]:
-            work = attack if figure == 4 else judge
-            settings = {key: cell[key] for key in KEYS[1:]}
-            rows.measure(
-                cell, partial(work, *corpora[cell["corpus"]], **settings), [corpus, work], [DATA[cell["corpus"]]]
-            )
-        table = rows.table[rows.table.run == (args.attack_sweeps if figure == 4 else args.sweeps)]
-        if figure == 4:
-            draw_attack(plt, table, args.output / f"{stem}figure4.png", "paper")
-            draw_attack(plt, table, args.output / f"{stem}figure4_bayes.png", "bayes")
-        else:
-            draw_perplexity(plt, table, args.output / f"{stem}figure5.png")
+def report(tables, folder):
+    """Draw both figures, of whole runs."""
+    tables = {name: table[table.run == Settings.run] for name, table in tables.items()}
+    if len(tables.get("hdp_figure4", ())):
+        draw_attack(tables["hdp_figure4"], folder / "hdp_figure4.png", "paper")
+        draw_attack(tables["hdp_figure4"], folder / "hdp_figure4_bayes.png", "bayes")
+    if len(tables.get("hdp_figure5", ())):
+        draw_perplexity(tables["hdp_figure5"], folder / "hdp_figure5.png")
 
 
+TABLES = [
+    Table("hdp_figure4", Attack, attack_cells, attack, lambda s: [DATA[s.corpus]]),
+    Table("hdp_figure5", Settings, fit_cells, judge, lambda s: [DATA[s.corpus]]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, report)

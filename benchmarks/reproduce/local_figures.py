@@ -46,36 +46,35 @@ What agrees with the papers, and what does not:
   818, mail 494 to 470); with one the size hardly matters. As printed, except that O-LDA gains little from larger
   batches here, too.
 
-    python benchmarks/reproduce/local_figures.py --figures 6 8 9 10
-
-Rows are written as they come; a second run goes on where the first was interrupted.
+    python benchmarks/reproduce/local_figures.py
+    python benchmarks/reproduce/local_figures.py --only figure=6 corpus=KOS
 """
 
-import argparse
 import math
-import os
 import sys
-import warnings
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import matplotlib
 import numpy as np
 import scipy.sparse as sp
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from corpora import path_of
 from hdp_figures import corpus
-from results import Rows
+from results import Table, run
 
-from skdplda import LocalPrivateLDA, PrivacyLeakWarning
+from skdplda import LocalPrivateLDA
 from skdplda.datasets import load_uci_bow
 from skdplda.local import LocalRandomizer, bit_epsilon_of_coin
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.models._local_estimators import moment_estimate, reconstruct
 from skdplda.published._gibbs_sampler import fit_published
 
-N_WORDS, N_TOPICS, BETA, BATCH, LAMBDA, OMEGA = 1000, 50, 0.01, 160, 0.5, 0.4
+N_WORDS, BATCH = 1000, 160
 MAILS = "Enron (six mailboxes)"
 N_TRAIN = {"KOS": 3000, "NIPS": 1350, MAILS: 15_200}
 N_PRIOR = {"KOS": 500, "NIPS": 200, MAILS: 1000}
@@ -85,7 +84,6 @@ EVERY = {"KOS": 1, "NIPS": 1, MAILS: 4}  # so many batches, Figure 8 has a row
 STREAM_SWEEPS = {"KOS": 100, "NIPS": 30, MAILS: 30}
 COINS = (0.5, 0.2, 0.1, 0.05, 0.01, 0.001)  # f, from epsilon 1.10 to 7.60
 STREAM_EPSILONS = (1.0, 3.0, 5.0, math.inf)
-KEYS = ["figure", "corpus", "method", "alpha", "bit_epsilon", "prior", "batch_size", "seed"]
 DATA = {"KOS": "kos", "NIPS": "nips", MAILS: "enron"}
 EXACT = ("non-private", "CGS, last sample")
 METHODS = ("LP-LDA (moment)", "likelihood", "CDP-LDA (claimed)", "LP-LDA, last sample", *EXACT)
@@ -100,155 +98,140 @@ COLORS = {
 }
 
 
-def presence(folder, name):
+@dataclass(frozen=True)
+class Settings:
+    """Of a fit (`batch_size` 0), or a stream in batches after a prior corpus; `every` so many batches have a row."""
+
+    figure: int
+    corpus: str
+    method: str
+    alpha: float
+    bit_epsilon: float
+    prior: int
+    batch_size: int
+    seed: int
+    sweeps: int
+    every: int = 0
+    topics: int = 50
+    beta: float = 0.01
+    correlation: float = 0.5
+    prior_weight: float = 0.4
+    n_words: int = N_WORDS
+
+
+def cells():
+    """Return what there is to measure."""
+    found = []
+    for name in N_TRAIN:
+        for alpha in (0.1, 1.0):
+            for method in METHODS:
+                for epsilon in [math.inf] if method in EXACT else [round(bit_epsilon_of_coin(f), 4) for f in COINS]:
+                    found += [Settings(6, name, method, alpha, epsilon, 0, 0, seed, 100) for seed in range(3)]
+        for seed in range(3):
+            found += streams(name, seed)
+    return found
+
+
+def streams(name, seed):
+    """Return those of Figures 8 to 10."""
+    common, prior = (seed, STREAM_SWEEPS[name]), N_PRIOR[name]
+    three = ("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)
+    found = []
+    for epsilon in STREAM_EPSILONS:
+        for method in ("O-LDA",) if math.isinf(epsilon) else ("OLP-LDA", "likelihood"):
+            found.append(Settings(8, name, method, 0.1, epsilon, prior, BATCH, *common, EVERY[name]))
+    found += [Settings(9, name, m, 0.1, e, size, BATCH, *common) for size in PRIOR_SIZES[name] for m, e in three]
+    for size in BATCH_SIZES:
+        found += [Settings(10, name, m, 0.1, e, prior, size, *common) for m, e in three]
+        found.append(Settings(10, name, "OLP-LDA, no prior", 0.1, 3.0, 0, size, *common))
+    return found
+
+
+@cache
+def presence(name, n_words):
     """Return the presence bits of a corpus: the training and the test documents, words of most documents only."""
     if name == MAILS:
-        return tuple(map(sp.csr_matrix, corpus(folder, name)))  # all of them, as for Figures 4 and 5
-    X = load_uci_bow(folder / f"docword.{name.lower()}.txt.gz").data
-    most = np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:N_WORDS]
+        return tuple(map(sp.csr_matrix, corpus(name, n_words)))  # all of them, as for Figures 4 and 5
+    X = load_uci_bow(path_of(DATA[name])).data
+    most = np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:n_words]
     X = (X[:, most] > 0).astype(np.int32).tocsr()
     return X[: N_TRAIN[name]], X[N_TRAIN[name] :]
 
 
-def cell_of(figure, corpus, method, alpha, epsilon, seed, prior=0, size=0):
-    """Return the columns that name a cell."""
-    return dict(zip(KEYS, (figure, corpus, method, alpha, epsilon, prior, size, seed), strict=True))
-
-
-def measures(model, test, epsilon, batch=0, true=None):
+def measures(s, model, batch=0, true=None):
     """Return the values of a row."""
+    test = presence(s.corpus, s.n_words)[1]
     return {
-        "document_epsilon": min(epsilon * N_WORDS, math.inf) if true is None else true,
+        "document_epsilon": min(s.bit_epsilon * s.n_words, math.inf) if true is None else true,
         "batch": batch,
         "completion": round(model.perplexity(test), 2),
         "fold_in": round(model.perplexity(test, method="fold-in"), 2),
     }
 
 
-def local(epsilon, alpha, reconstruction, seed, sweeps):
+def local(s, reconstruction):
     """Return the estimator with the paper's settings."""
     return LocalPrivateLDA(
-        N_TOPICS,
-        randomizer=LocalRandomizer(epsilon),
+        s.topics,
+        randomizer=LocalRandomizer(s.bit_epsilon),
         reconstruction=reconstruction,
-        doc_topic_prior=alpha,
-        topic_word_prior=BETA,
-        correlation=LAMBDA,
-        prior_weight=OMEGA,
-        max_iter=sweeps,
-        random_state=seed,
+        doc_topic_prior=s.alpha,
+        topic_word_prior=s.beta,
+        correlation=s.correlation,
+        prior_weight=s.prior_weight,
+        max_iter=s.sweeps,
+        random_state=s.seed,
     )
 
 
-def sampled(X, alpha, seed, sweeps, mechanism="hybrid", epsilon=math.inf):
+def sampled(s, X, mechanism="hybrid", epsilon=math.inf):
     """Return a model whose topics are the last sweep's of the papers' sampler, without noise unless told."""
     found = fit_published(
-        sp.csr_array(X), N_TOPICS, mechanism=mechanism, epsilon=epsilon, doc_topic_prior=alpha,
-        topic_word_prior=BETA, max_iter=sweeps, seed=seed,
+        sp.csr_array(X), s.topics, mechanism=mechanism, epsilon=epsilon, doc_topic_prior=s.alpha,
+        topic_word_prior=s.beta, max_iter=s.sweeps, seed=s.seed,
     )  # fmt: skip
-    topics = np.maximum(found.word_topic, 0) + BETA
+    topics = np.maximum(found.word_topic, 0) + s.beta
     return SimpleNamespace(
-        perplexity=partial(perplexity, topic_word=topics / topics.sum(axis=1, keepdims=True), doc_topic_prior=alpha)
+        perplexity=partial(perplexity, topic_word=topics / topics.sum(axis=1, keepdims=True), doc_topic_prior=s.alpha)
     )
 
 
-def fit_central(train, test, alpha, epsilon, seed, sweeps):
-    """Return the values of a row of CDP-LDA: the true counts with noise, once."""
-    return measures(sampled(train, alpha, seed, sweeps, "laplace-first", epsilon), test, epsilon, true=math.inf)
+def last_sample(s, train):
+    """Return the model of CDP-LDA's sampler: of the documents, or of what LP-LDA makes of their reports."""
+    if math.isinf(s.bit_epsilon):
+        return sampled(s, train)
+    randomizer = LocalRandomizer(s.bit_epsilon, random_state=s.seed)
+    reports, channel = sp.csr_array(randomizer.fit_transform(train)), randomizer.channel(s.n_words)
+    present = moment_estimate(np.asarray(reports.sum(axis=0)).ravel().astype(float), len(train.indptr) - 1, channel)
+    return sampled(s, reconstruct(reports, present, np.random.default_rng(s.seed)))
 
 
-def fit_last_sample(train, test, alpha, epsilon, seed, sweeps):
-    """Return the values of a row by CDP-LDA's sampler: of the documents, or of what LP-LDA makes of their reports."""
-    X = train
-    if math.isfinite(epsilon):
-        randomizer = LocalRandomizer(epsilon, random_state=seed)
-        reports, channel = sp.csr_array(randomizer.fit_transform(train)), randomizer.channel(N_WORDS)
-        present = moment_estimate(np.asarray(reports.sum(axis=0)).ravel().astype(float), len(train.indptr) - 1, channel)
-        X = reconstruct(reports, present, np.random.default_rng(seed))
-    return measures(sampled(X, alpha, seed, sweeps), test, epsilon)
+def measure(s):
+    """Return the values of a row, or those of a stream."""
+    train, _ = presence(s.corpus, s.n_words)
+    if s.batch_size:
+        return stream(s, train)
+    if s.method == "CDP-LDA (claimed)":  # the true counts with noise, once
+        return measures(s, sampled(s, train, "laplace-first", s.bit_epsilon), true=math.inf)
+    if s.method.endswith("last sample"):
+        return measures(s, last_sample(s, train))
+    return measures(s, local(s, "moment" if s.method.endswith("(moment)") else "likelihood").fit(train))
 
 
-def fit_local(train, test, alpha, epsilon, seed, sweeps, reconstruction="likelihood"):
-    """Return the values of a row of `LocalPrivateLDA`."""
-    return measures(local(epsilon, alpha, reconstruction, seed, sweeps).fit(train), test, epsilon)
-
-
-FITS = {  # of Figure 6; all else is `LocalPrivateLDA`
-    "CDP-LDA (claimed)": fit_central,
-    "LP-LDA, last sample": fit_last_sample,
-    "CGS, last sample": fit_last_sample,
-}
-
-
-def figure6(name, train, test, rows, seeds, sweeps, methods, coins):
-    """Perplexity over the epsilon of a bit, one batch."""
-    epsilons = [round(bit_epsilon_of_coin(f), 4) for f in coins]
-    for alpha in (0.1, 1.0):
-        for method in methods:
-            for epsilon in [math.inf] if method in EXACT else epsilons:
-                fit = FITS.get(method, fit_local)
-                for seed in seeds:
-                    work = partial(fit, train, test, alpha, epsilon, seed, sweeps)
-                    if method.endswith("(moment)"):
-                        work = partial(work, reconstruction="moment")
-                    rows.measure(cell_of(6, name, method, alpha, epsilon, seed), work, [fit, presence], [DATA[name]])
-
-
-def stream(figure, name, method, epsilon, seed, train, test, rows, sweeps, prior, size, every):
+def stream(s, train):
     """One stream: a prior corpus, then each other document once; a row every so many batches, or after the last."""
-
-    def work():
-        order = np.random.default_rng(seed).permutation(train.shape[0])
-        starts = list(range(prior, train.shape[0] - size + 1, size))
-        wanted = range(len(starts), 0, -every) if every else [len(starts)]
-        model = local(epsilon, 0.1, "likelihood" if method == "likelihood" else "bayes", seed, sweeps)
-        if prior:
-            model.fit_prior(train[order[:prior]])
-        found = []
-        for batch, start in enumerate(starts, start=1):
-            model.partial_fit(train[order[start : start + size]])
-            if batch in wanted:
-                found.append(measures(model, test, epsilon, batch))
-        return found
-
-    cell = cell_of(figure, name, method, 0.1, epsilon, seed, prior, size)
-    rows.measure(cell, work, [stream, presence, LocalPrivateLDA], [DATA[name]])
-
-
-def streams(figures, name, train, test, rows, seeds, sweeps):
-    """Figures 8 to 10."""
-    for seed in seeds:
-        common = (seed, train, test, rows, sweeps)
-        if 8 in figures:
-            for epsilon in STREAM_EPSILONS:
-                for method in ("O-LDA",) if math.isinf(epsilon) else ("OLP-LDA", "likelihood"):
-                    stream(8, name, method, epsilon, *common, N_PRIOR[name], BATCH, EVERY[name])
-        if 9 in figures:
-            for prior in PRIOR_SIZES[name]:
-                for method, epsilon in (("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)):
-                    stream(9, name, method, epsilon, *common, prior, BATCH, 0)
-        if 10 in figures:
-            for size in BATCH_SIZES:
-                for method, epsilon in (("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)):
-                    stream(10, name, method, epsilon, *common, N_PRIOR[name], size, 0)
-                stream(10, name, "OLP-LDA, no prior", 3.0, *common, 0, size, 0)
-
-
-class Listed(list):
-    """Takes cells in place of `Rows`, and measures nothing."""
-
-    def measure(self, cell, *_):
-        """Add a cell."""
-        self.append(cell)
-
-
-def cells():
-    """Return what there is to measure."""
-    listed = Listed()
-    for name in N_TRAIN:
-        figure6(name, None, None, listed, (0, 1, 2), None, METHODS, COINS)
-        streams((8, 9, 10), name, None, None, listed, (0, 1, 2), None)
-    return {"local_figures": listed}
+    order = np.random.default_rng(s.seed).permutation(train.shape[0])
+    starts = list(range(s.prior, train.shape[0] - s.batch_size + 1, s.batch_size))
+    wanted = range(len(starts), 0, -s.every) if s.every else [len(starts)]
+    model = local(s, "likelihood" if s.method == "likelihood" else "bayes")
+    if s.prior:
+        model.fit_prior(train[order[: s.prior]])
+    found = []
+    for batch, start in enumerate(starts, start=1):
+        model.partial_fit(train[order[start : start + s.batch_size]])
+        if batch in wanted:
+            found.append(measures(s, model, batch))
+    return found
 
 
 def line(ax, frame, x, y, method, label=None, **style):
@@ -273,19 +256,24 @@ BIT = "ε is the loss of one bit; of a whole document of any length, 1,000 times
 ENRON = "All raw mails of 6 mailboxes stand in for the paper's Enron.  Mean and range of the seeds."
 
 
-def draw(table, unigram, output):
+def draw(tables, output):
     """Draw the pictures of the figures that the table has."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import MaxNLocator
-
+    table = tables["local_figures"]
     corpora = [name for name in N_TRAIN if name in set(table.corpus)]
+    unigram = {
+        name: {
+            measure: unigram_perplexity(*presence(name, N_WORDS), method=method)
+            for measure, method in (("completion", "document-completion"), ("fold_in", "fold-in"))
+        }
+        for name in corpora
+    }
     for alpha, suffix in ((0.1, ""), (1.0, "_alpha1")):
         part = table[(table.figure == 6) & (table.alpha == alpha)]
         named = [name for name in corpora if name in set(part.corpus)]
         if not named:
             continue
-        fig, axes = plt.subplots(2, len(named), figsize=(4 * len(named), 6.6), layout="constrained", squeeze=False)
+        fig = Figure(figsize=(4 * len(named), 6.6), layout="constrained")
+        axes = fig.subplots(2, len(named), squeeze=False)
         for i, (measure, label) in enumerate((("fold_in", "fold-in (the papers')"), ("completion", "completion"))):
             for ax, name in zip(axes[i], named, strict=True):
                 here = part[part.corpus == name]
@@ -297,8 +285,7 @@ def draw(table, unigram, output):
                 for method, dashes in (("non-private", ":"), ("CGS, last sample", "--")):
                     exact = here[here.method == method][measure].mean()
                     ax.axhline(exact, color="black", linestyle=dashes, linewidth=0.9, label=method)
-                if name in unigram:
-                    ax.axhline(unigram[name][measure], color="black", linestyle="-.", linewidth=0.8, label="unigram")
+                ax.axhline(unigram[name][measure], color="black", linestyle="-.", linewidth=0.8, label="unigram")
                 ax.set(xlabel="ε of one bit", ylabel=f"perplexity, {label}", title=name if i == 0 else None)
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
         note = BIT + "\nCDP-LDA: Laplace noise once, a published claim that does not hold.  " * (alpha < 1)
@@ -311,7 +298,8 @@ def draw(table, unigram, output):
         part = table[table.figure == figure]
         if not len(part):
             continue
-        fig, axes = plt.subplots(1, len(corpora), figsize=(4 * len(corpora), 3.8), layout="constrained", squeeze=False)
+        fig = Figure(figsize=(4 * len(corpora), 3.8), layout="constrained")
+        axes = fig.subplots(1, len(corpora), squeeze=False)
         for ax, name in zip(axes[0], corpora, strict=True):
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             here = part[part.corpus == name].copy()
@@ -339,44 +327,8 @@ def draw(table, unigram, output):
         finish(fig, axes, output / f"local_figure{figure}.png", note)
 
 
-def main():
-    """Read the arguments, measure, write the table and the pictures."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--figures", type=int, nargs="+", default=[6, 8, 9, 10], choices=[6, 8, 9, 10])
-    parser.add_argument("--corpora", nargs="+", default=list(N_TRAIN), choices=list(N_TRAIN))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--coins", type=float, nargs="+", default=COINS, help="values of f for Figure 6 (default: six)")
-    parser.add_argument("--sweeps", type=int, default=100, help="Gibbs sweeps of a fit or a batch (default: 100)")
-    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS, help="of Figure 6")
-    parser.add_argument("--quick", action="store_true", help="KOS, one seed, 10 sweeps")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
-    args = parser.parse_args()
-    if args.quick:
-        args.corpora, args.seeds, args.sweeps = ["KOS"], [0], 10
-    if "SKDPLDA_DATA" not in os.environ:
-        sys.exit("Set SKDPLDA_DATA to the folder of the corpora.")
-    warnings.simplefilter("ignore", PrivacyLeakWarning)  # the corpora are public, the seeds make it repeatable
-    args.output.mkdir(parents=True, exist_ok=True)
-    rows, unigram = Rows(args.output / f"local_{'quick' if args.quick else 'figures'}.csv", KEYS), {}
-    corpora = {name: presence(Path(os.environ["SKDPLDA_DATA"]), name) for name in N_TRAIN}
-    for name, documents in corpora.items():
-        unigram[name] = {
-            m.replace("document-", "").replace("-", "_"): unigram_perplexity(*documents, method=m)
-            for m in ("document-completion", "fold-in")
-        }
-    for name in args.corpora:
-        train, test = corpora[name]
-        print(f"{name}: {train.shape[0]:,} and {test.shape[0]:,} documents, {train.nnz:,} words in them", flush=True)
-        if 6 in args.figures:
-            figure6(name, train, test, rows, args.seeds, args.sweeps, args.methods, args.coins)
-        streams(args.figures, name, train, test, rows, args.seeds, min(args.sweeps, STREAM_SWEEPS[name]))
-        table = rows.table
-        if not args.quick:
-            draw(table, unigram, args.output)
-    mean = table.groupby(["figure", "corpus", "alpha", "bit_epsilon", "method", "prior", "batch_size"], as_index=False)
-    print(mean.agg(completion=("completion", "mean"), fold_in=("fold_in", "mean"), rows=("seed", "size")).to_string())
-
-
+TABLES = [
+    Table("local_figures", Settings, cells, measure, lambda s: [DATA[s.corpus]]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, draw)

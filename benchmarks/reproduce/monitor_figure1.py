@@ -20,26 +20,25 @@ differ: NIPS is below KOS and below mail, and only KOS above mail is the paper's
 
 The numbers are a diagnostic and bound nothing; the table holds the exact loss of the draws beside them.
 
-    python benchmarks/reproduce/monitor_figure1.py --iterations 300
+    python benchmarks/reproduce/monitor_figure1.py
 """
 
-import argparse
-import gzip
 import json
 import lzma
-import os
 import sys
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import Rows
+from corpora import path_of
+from results import Table, run
 
+from skdplda.datasets import load_uci_bow
 from skdplda.privacy._monitor import InherentPrivacyHistory
 from skdplda.published._gibbs_sampler import fit_published
 
@@ -50,60 +49,64 @@ STYLES = {  # Okabe and Ito: safe for the colour-blind
     "NIPS": ("#D55E00", "--"),
     "Enron (six mailboxes)": ("#009E73", "-."),
 }
-N_WORDS = 1000
 
 
-def read_presence(folder, name):
+@dataclass(frozen=True)
+class Settings:
+    """Of the rows of one run of so many sweeps."""
+
+    corpus: str
+    run: int = 300
+    seed: int = 0
+    topics: int = 50
+    alpha: float = 0.1
+    beta: float = 0.01
+    n_words: int = 1000
+
+
+def cells():
+    """Return what there is to measure."""
+    return [Settings(corpus) for corpus in N_TRAIN]
+
+
+def read_presence(name, n_words):
     """Return the documents x words presence bits of a corpus, words of most documents only."""
     if name.startswith("Enron"):
-        with lzma.open(folder / "enron_ham_raw.jsonl.xz", "rt", encoding="utf-8") as file:
+        with lzma.open(path_of("enron"), "rt", encoding="utf-8") as file:
             texts = [f"{mail['subject']}\n{mail['body']}" for mail in map(json.loads, file)]
         counter = CountVectorizer(stop_words="english", token_pattern=r"\b[a-zA-Z]{3,}\b", binary=True)
         X = sp.csc_array(counter.fit_transform(texts).astype(np.int64))
         X = X[np.random.default_rng(0).permutation(X.shape[0])].tocsc()
-        return X[:, np.argsort(-np.diff(X.indptr), kind="stable")[:N_WORDS]].tocsr()
-    with gzip.open(folder / f"docword.{name.lower()}.txt.gz", "rt") as file:
-        n_docs, n_words, _ = (int(file.readline()) for _ in range(3))
-        doc, word, _ = np.loadtxt(file, dtype=np.int64, unpack=True)
-    X = sp.csc_array((np.ones(len(doc), dtype=np.int64), (doc - 1, word - 1)), shape=(n_docs, n_words))
-    most = np.argsort(-np.diff(X.indptr), kind="stable")[:N_WORDS]
-    return X[:, most].tocsr()
+    else:
+        X = sp.csc_array(load_uci_bow(path_of(DATA[name])).data.astype(np.int64))
+        X.data[:] = 1
+    return X[:, np.argsort(-np.diff(X.indptr), kind="stable")[:n_words]].tocsr()
 
 
-def measure(folder, corpus, run, seed):
+def measure(s):
     """Run the monitored sampler on one corpus and return one row an iteration."""
-    X = read_presence(folder, corpus)
-    train = X[: N_TRAIN[corpus]]
+    train = read_presence(s.corpus, s.n_words)[: N_TRAIN[s.corpus]]
     n_max = int(np.diff(train.indptr).max())
-    print(f"{corpus}: {train.shape[0]:,} documents, {train.nnz:,} tokens ({X.nnz:,} in all), N_max={n_max}")
     fit = fit_published(
         train,
-        50,
+        s.topics,
         mechanism="inherent",
-        doc_topic_prior=0.1,
-        topic_word_prior=0.01,
-        max_iter=run,
-        seed=seed,
+        doc_topic_prior=s.alpha,
+        topic_word_prior=s.beta,
+        max_iter=s.run,
+        seed=s.seed,
         n_max=n_max,
     )
     frame = InherentPrivacyHistory(**fit.monitor).to_frame().reset_index()
     return frame.assign(n_max=n_max).to_dict("records")
 
 
-KEYS = ["corpus", "run", "seed"]  # a run of so many sweeps
-
-
-def cells(corpora=tuple(N_TRAIN), iterations=300, seed=0):
-    """Return what there is to measure."""
-    return {"monitor_figure1": [dict(zip(KEYS, (name, iterations, seed), strict=True)) for name in corpora]}
-
-
-def draw(table, path):
+def draw(tables, folder):
     """Draw the two panels of the figure."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained")
+    table = tables["monitor_figure1"]
+    table = table[(table.run == Settings.run) & (table.seed == 0)].set_index(["corpus", "n_max", "iteration"])
+    fig = Figure(figsize=(9, 3.9), layout="constrained")
+    axes = fig.subplots(1, 2)
     titles = {"document_level": "Document level (N = longest document)", "word_level": "Word level (N = 1)"}
     for ax, (level, title) in zip(axes, titles.items(), strict=True):
         for (name, n_max), frame in table.groupby(level=["corpus", "n_max"]):
@@ -125,26 +128,11 @@ def draw(table, path):
         fontsize=9,
         color="0.35",
     )
-    fig.savefig(path, dpi=150)
+    fig.savefig(folder / "monitor_figure1.png", dpi=150)
 
 
-def main():
-    """Read the arguments, measure the corpora, write the table and the figure."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iterations", type=int, default=300, help="Gibbs sweeps (default: 300)")
-    parser.add_argument("--corpora", nargs="+", default=list(N_TRAIN), choices=list(N_TRAIN))
-    parser.add_argument("--seed", type=int, default=0, help="seed of the sampler (default: 0)")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
-    args = parser.parse_args()
-    if "SKDPLDA_DATA" not in os.environ:
-        sys.exit("Set SKDPLDA_DATA to the folder of docword.kos.txt.gz and docword.nips.txt.gz.")
-    folder = Path(os.environ["SKDPLDA_DATA"])
-    rows = Rows(args.output / "monitor_figure1.csv", KEYS)
-    for cell in cells(args.corpora, args.iterations, args.seed)["monitor_figure1"]:
-        rows.measure(cell, partial(measure, folder, **cell), [measure], [DATA[cell["corpus"]]])
-    table = rows.table[rows.table.run == args.iterations].set_index(["corpus", "n_max", "iteration"])
-    draw(table, args.output / "monitor_figure1.png")
-
-
+TABLES = [
+    Table("monitor_figure1", Settings, cells, measure, lambda s: [DATA[s.corpus]]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, draw)

@@ -13,7 +13,7 @@ curves and has no epsilon. LDA is collapsed Gibbs sampling with the paper's prio
 
 As in the paper, perplexity falls with iterations and with topics. It says that EM converges within 35 iterations at
 sigma=0.25, and more slowly at 0.3. Ours is still falling then, by 2.4 % from 35 to 50 iterations at 0.25 (3235 to 3156)
-and by 2.9 % at 0.3 (3192 to 3101), of which 1.9 % in the last ten; by 1.3 % without noise. Figure 3 has the reverse
+and by 2.8 % at 0.3 (3192 to 3101), of which 1.9 % in the last ten; by 1.3 % without noise. Figure 3 has the reverse
 order: LDA, 2496 to 1298 from 10 to 50 topics, is below PCTD, 3996 to 3098, where the paper has PCTD below. Eq. (16)
 judges words one by one, and three words that share a topic fit them less well than words that have one each; nothing in
 the paper says how its LDA was folded in. In Figure 2 the paper's EM converges the more slowly the more noise there is,
@@ -25,21 +25,21 @@ perplexity (3098 to 2998 without, 50 topics) and pays in coherence (c_npmi 0.032
     python benchmarks/reproduce/pctd_figures.py
 """
 
-import argparse
 import json
 import lzma
-import os
 import sys
-import warnings
-from functools import partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import Rows
+from corpora import path_of
+from results import Table, run
 
 from skdplda import PrivateCGSLDA
 from skdplda.exact._loop import answer_exactly
@@ -51,11 +51,9 @@ from skdplda.rounds import NoisePlan, Spending
 from skdplda.rounds._loop import rounds_of
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
-DATA = ["news", "glove"]
-N_DOCUMENTS, DELTA, TAU, NO_PRIOR = 500, 1e-5, 0.3, 1e-30
+DELTA, NO_PRIOR = 1e-5, 1e-30
 SIGMAS = {0.15: "#0072B2", 0.2: "#009E73", 0.25: "#D55E00", 0.3: "#CC79A7"}  # Okabe and Ito
 SUPPORTS = {"observed": "noise on counts that are not 0", "all": "noise on all counts"}
-ITERATIONS, CONVERGED, SWEEPS = 50, 35, 200  # of Figure 2; of Figure 3 and Table 1; of LDA
 PCTDS = {  # sigma, support of the noise, whether words are similar
     "PCTD without noise": (0.0, "all", True),
     "PCTD, published noise where counts are not 0": (0.25, "observed", True),
@@ -65,23 +63,75 @@ PCTDS = {  # sigma, support of the noise, whether words are similar
 MODELS = {"LDA": None, **PCTDS}
 
 
-def corpus(folder):
+@dataclass(frozen=True)
+class Convergence:
+    """Of the rows of one run of Figure 2."""
+
+    support: str
+    sigma: float
+    seed: int
+    topics: int = 30
+    iterations: int = 50
+    tau: float = 0.3
+    n_documents: int = 500
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """Of a row of Figure 3; `sweeps` are of LDA."""
+
+    model: str
+    topics: int
+    seed: int
+    iterations: int = 35
+    sweeps: int = 200
+    tau: float = 0.3
+    n_documents: int = 500
+
+
+@dataclass(frozen=True)
+class Words:
+    """Of the rows of Table 1."""
+
+    seed: int = 0
+    topics: int = 30
+    iterations: int = 35
+    sweeps: int = 200
+    tau: float = 0.3
+    n_documents: int = 500
+
+
+def convergence_cells():
+    """Return what there is to measure."""
+    noises = [(support, sigma) for support in SUPPORTS for sigma in SIGMAS] + [("none", 0.0)]
+    return [Convergence(*noise, seed) for noise in noises for seed in range(3)]
+
+
+def perplexity_cells():
+    """Return what there is to measure."""
+    return [Perplexity(m, k, seed) for k in (10, 20, 30, 40, 50) for seed in range(3) for m in MODELS]
+
+
+@cache
+def corpus(n_documents):
     """Return the units of the articles, the words, their similarity, and reference texts for coherence."""
-    with lzma.open(folder / "news_articles.jsonl.xz", "rt") as file:
+    with lzma.open(path_of("news"), "rt") as file:
         texts = [f"{article['title']}.\n\n{article['text']}" for article in map(json.loads, file)]
     chosen = np.random.default_rng(0).permutation(len(texts))
-    train = [texts[i] for i in chosen[:N_DOCUMENTS]]
+    train = [texts[i] for i in chosen[:n_documents]]
     pattern = r"(?u)\b[^\W\d_]{2,}\b"
     words = CountVectorizer(stop_words="english", token_pattern=pattern).fit(train).get_feature_names_out()
     vectorizer = SemanticUnitVectorizer(3, vocabulary=words, stop_words="english", token_pattern=pattern)
-    glove = np.load(folder / "glove6B_100d_top60k_f16.npz")
+    glove = np.load(path_of("glove"))
     vectors = dict(zip(str(glove["words"]).split("\n"), glove["vectors"], strict=True))
-    reference = [vectorizer.build_analyzer()(texts[i]) for i in chosen[N_DOCUMENTS:]]
+    reference = [vectorizer.build_analyzer()(texts[i]) for i in chosen[n_documents:]]
     return vectorizer.transform(train), words, word_similarity(words, vectors, normalize=False), reference
 
 
-def pctd(X, similarity, n_topics, sigma, support, iterations, seed):
+def pctd(s, sigma, support, similar=True):
     """Run Algorithm 1 and return the perplexity after each iteration, and the topics."""
+    X, _, similarity, _ = corpus(s.n_documents)
+    n_topics, seed = s.topics, s.seed
     step = NoisySegmentEStep(
         X,
         n_topics=n_topics,
@@ -102,19 +152,19 @@ def pctd(X, similarity, n_topics, sigma, support, iterations, seed):
         total = log_likelihood(counts, topics[0], step.arrays()["theta"]).sum()
         history.append(np.exp(-total / counts.sum()))
 
-    tables = LastTable((X.shape[1], n_topics), Randomness(seed).key, similarity, TAU)
-    plan = NoisePlan("gaussian", 1.0, (0.0,) * iterations, None)
-    asks = rounds_of(tables, iterations, None)
+    tables = LastTable((X.shape[1], n_topics), Randomness(seed).key, similarity if similar else None, s.tau)
+    plan = NoisePlan("gaussian", 1.0, (0.0,) * s.iterations, None)
+    asks = rounds_of(tables, s.iterations, None)
     answer_exactly(asks, step, Spending(plan), Randomness(seed), callback=follow)
     return history, topics[0]
 
 
-def lda(X, n_topics, sweeps, seed):
+def lda(s):
     """Return the perplexity and the topics of LDA."""
-    counts = X.to_counts()
+    counts = corpus(s.n_documents)[0].to_counts()
     model = PrivateCGSLDA(
-        n_topics, epsilon=np.inf, max_iter=sweeps, doc_topic_prior=n_topics / 50, topic_word_prior=0.01,
-        random_state=seed, n_jobs=2,
+        s.topics, epsilon=np.inf, max_iter=s.sweeps, doc_topic_prior=s.topics / 50, topic_word_prior=0.01,
+        random_state=s.seed, n_jobs=2,
     ).fit(counts)  # fmt: skip
     total = log_likelihood(counts, model.topic_word_, model.transform(counts)).sum()
     return np.exp(-total / counts.sum()), model.topic_word_
@@ -127,50 +177,36 @@ def price(sigma, iterations, support):
     return epsilon_of(gaussian_event(sigma, steps=iterations), DELTA)
 
 
-def converge(X, similarity, support, sigma, seed, iterations=ITERATIONS):
+def converge(s):
     """Return one row for each iteration."""
-    history, _ = pctd(X, similarity, 30, sigma, "all" if support == "none" else support, iterations, seed)
-    return [
-        {"iteration": t, "perplexity": value, "epsilon": price(sigma, t, support)} for t, value in enumerate(history, 1)
-    ]
+    history, _ = pctd(s, s.sigma, "all" if s.support == "none" else s.support)
+    prices = (price(s.sigma, t, s.support) for t in range(1, len(history) + 1))
+    found = enumerate(zip(history, prices, strict=True), 1)
+    return [{"iteration": t, "perplexity": value, "epsilon": epsilon} for t, (value, epsilon) in found]
 
 
-def fit_lda(X, similarity, model, topics, seed, iterations=SWEEPS):
-    """Return one row, of LDA."""
-    return {"perplexity": lda(X, topics, iterations, seed)[0], "epsilon": np.inf}
+def judge(s):
+    """Return one row, of LDA or PCTD."""
+    if s.model == "LDA":
+        return {"perplexity": lda(s)[0], "epsilon": np.inf}
+    sigma, support, similar = MODELS[s.model]
+    return {"perplexity": pctd(s, sigma, support, similar)[0][-1], "epsilon": price(sigma, s.iterations, support)}
 
 
-def fit_pctd(X, similarity, model, topics, seed, iterations=CONVERGED):
-    """Return one row, of PCTD."""
-    sigma, support, similar = MODELS[model]
-    history, _ = pctd(X, similarity if similar else None, topics, sigma, support, iterations, seed)
-    return {"perplexity": history[-1], "epsilon": price(sigma, iterations, support)}
-
-
-def cells(topics=(10, 20, 30, 40, 50), seeds=(0, 1, 2)):
-    """Return what there is to measure."""
-    noises = [(support, sigma) for support in SUPPORTS for sigma in SIGMAS] + [("none", 0.0)]
-    keys = "model", "topics", "seed"
-    return {
-        "pctd_figure2": [{"support": one, "sigma": sigma, "seed": seed} for one, sigma in noises for seed in seeds],
-        "pctd_figure3": [dict(zip(keys, (m, k, s), strict=True)) for k in topics for s in seeds for m in MODELS],
-        "pctd_table1": [{"seed": seeds[0]}],
-    }
-
-
-def table_1(X, words, similarity, reference, seed, iterations=CONVERGED, sweeps=SWEEPS):
-    """Return the ten most probable words, with probabilities, of three topics of each model of 30.
+def table_1(s):
+    """Return the ten most probable words, with probabilities, of three topics of each model.
 
     The topics are those in which the first words of three of LDA are most probable: three different words and topics.
     """
-    models = {"LDA": lda(X, 30, sweeps, seed)[1]}
+    _, words, _, reference = corpus(s.n_documents)
+    models = {"LDA": lda(s)[1]}
     for name, (sigma, support, similar) in PCTDS.items():
-        models[name] = pctd(X, similarity if similar else None, 30, sigma, support, iterations, seed)[1]
+        models[name] = pctd(s, sigma, support, similar)[1]
     base = models["LDA"]
     words, rows = np.asarray(words), []
     heads = list(dict.fromkeys(base[k].argmax() for k in np.argsort(-base.max(axis=1), kind="stable")))[:3]
     for name, phi in models.items():
-        judged = coherence(phi, reference, words, measure="c_npmi", n_top=10)
+        judged = coherence(phi, reference, words, measure="c_npmi", n_words=10)
         free = np.ones(len(phi), dtype=bool)
         for number, head in enumerate(heads, 1):
             k = np.where(free, phi[:, head], -1.0).argmax()
@@ -181,13 +217,12 @@ def table_1(X, words, similarity, reference, seed, iterations=CONVERGED, sweeps=
     return rows
 
 
-def draw(table_2, table_3, path):
+def draw(tables, folder):
     """Draw both figures."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    table_2, table_3 = tables["pctd_figure2"], tables["pctd_figure3"]
     stand_in = "500 news articles and GloVe vectors, stand-ins for the paper's New York Times sample and word2vec"
-    fig, axes = plt.subplots(1, 2, figsize=(10.5, 4.4), layout="constrained", sharex=True)
+    fig = Figure(figsize=(10.5, 4.4), layout="constrained")
+    axes = fig.subplots(1, 2, sharex=True)
     runs = table_2.groupby(["support", "sigma", "iteration"])
     mean, low, high = runs[["perplexity", "epsilon"]].mean(), runs["perplexity"].min(), runs["perplexity"].max()
     n_seeds = table_2["seed"].nunique()
@@ -203,7 +238,7 @@ def draw(table_2, table_3, path):
         exact = mean.loc["none", 0.0]["perplexity"]
         ax.plot(exact.index, exact, color="0.3", linestyle="--", linewidth=1.5, label="no noise")
         title = title[0].upper() + title[1:] + (": ε = ∞" if support == "observed" else "")
-        ax.yaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
+        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         ax.set(title=title, xlabel="EM iterations", ylabel="Training perplexity, eq. (16)")
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
@@ -215,9 +250,10 @@ def draw(table_2, table_3, path):
         fontsize=8.5,
         color="0.35",
     )
-    fig.savefig(path / "pctd_figure2.png", dpi=150)
+    fig.savefig(folder / "pctd_figure2.png", dpi=150)
 
-    fig, ax = plt.subplots(figsize=(7.5, 4.8), layout="constrained")
+    fig = Figure(figsize=(7.5, 4.8), layout="constrained")
+    ax = fig.subplots()
     runs = table_3.groupby(["model", "topics"])
     mean, low, high = runs[["perplexity", "epsilon"]].mean(), runs["perplexity"].min(), runs["perplexity"].max()
     styles = dict(
@@ -237,49 +273,25 @@ def draw(table_2, table_3, path):
         )
     ticks = sorted(table_3["topics"].unique())
     ax.set(xlabel="Topics", ylabel="Training perplexity, eq. (16)", yscale="log", xticks=ticks)
-    ax.yaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
-    ax.yaxis.set_minor_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    ax.yaxis.set_minor_formatter(StrMethodFormatter("{x:,.0f}"))
     ax.set_title("Figure 3 of Shi et al. (2019): perplexity and topics, σ = 0.25, 35 iterations", fontsize=11)
     ax.grid(alpha=0.3, which="both")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=9)
     fig.supxlabel(f"{stand_in}.\nε: one word present or absent, δ = 1e-5.{spread}", fontsize=8, color="0.35")
-    fig.savefig(path / "pctd_figure3.png", dpi=150)
+    fig.savefig(folder / "pctd_figure3.png", dpi=150)
 
 
-def main():
-    """Read the arguments, fit everything, write tables and figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one seed, few iterations, nothing kept")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
-    args = parser.parse_args()
-    if "SKDPLDA_DATA" not in os.environ:
-        sys.exit("Set SKDPLDA_DATA to the folder of news_articles.jsonl.xz and the GloVe vectors.")
-    warnings.simplefilter("ignore")  # the published form says what it is on every fit
-    X, words, similarity, reference = corpus(Path(os.environ["SKDPLDA_DATA"]))
-    print(f"{len(X)} articles, {X.n_units:,} units, {X.shape[1]:,} words, {X.counts.sum():,} tokens")
-    if args.quick:
-        print(converge(X, similarity, "all", 0.25, 0, 6)[-1], fit_lda(X, similarity, "LDA", 10, 0, 20))
-        print(*table_1(X, words, similarity, reference, 0, 6, 20), sep="\n")
-        return
-    args.output.mkdir(parents=True, exist_ok=True)
-    todo = cells()
-    kept = {stem: Rows(args.output / f"{stem}.csv", list(listed[0])) for stem, listed in todo.items()}
-    for cell in todo["pctd_figure2"]:
-        kept["pctd_figure2"].measure(cell, partial(converge, X, similarity, **cell), [corpus, converge], DATA)
-    for cell in todo["pctd_figure3"]:
-        fit = fit_lda if cell["model"] == "LDA" else fit_pctd
-        kept["pctd_figure3"].measure(cell, partial(fit, X, similarity, **cell), [corpus, fit], DATA)
-    for cell in todo["pctd_table1"]:
-        work = partial(table_1, X, words, similarity, reference, **cell)
-        kept["pctd_table1"].measure(cell, work, [corpus, table_1], DATA)
-    table_2, table_3 = kept["pctd_figure2"].table, kept["pctd_figure3"].table
-    last = table_2[table_2["iteration"] == ITERATIONS].groupby(["support", "sigma"])[["perplexity", "epsilon"]].mean()
-    print(last.to_string(float_format="{:.1f}".format))
-    mean = table_3.pivot_table(index="model", columns="topics", values="perplexity")
-    print(mean.to_string(float_format="{:.0f}".format))
-    draw(table_2, table_3, args.output)
+def read(s):
+    """Return the names of what a row is of."""
+    return ["news", "glove"]
 
 
+TABLES = [
+    Table("pctd_figure2", Convergence, convergence_cells, converge, read),
+    Table("pctd_figure3", Perplexity, perplexity_cells, judge, read),
+    Table("pctd_table1", Words, lambda: [Words()], table_1, read),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, draw)

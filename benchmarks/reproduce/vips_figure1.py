@@ -42,16 +42,14 @@ reverse: the paper's private perplexity falls as they get smaller, ours rises (2
 1548, 1640, 1866 at 1,000, 400, 200 and 50; made documents 686, 751, 782 and 869), since a pass of smaller ones has more
 steps, and noise enters each of them.
 
-    python benchmarks/reproduce/vips_figure1.py --data FOLDER
+    python benchmarks/reproduce/vips_figure1.py
 """
 
-import argparse
 import json
 import lzma
 import math
-import os
 import sys
-import warnings
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -62,7 +60,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import Rows
+from corpora import path_of
+from results import Table, run
 
 from skdplda import VIPSLDA
 from skdplda.datasets import frequent_words, load_20newsgroups, topic_recovery
@@ -70,7 +69,6 @@ from skdplda.metrics import perplexity, u_mass_coherence, unigram_perplexity
 from skdplda.privacy import epsilon_of
 from skdplda.published import PublishedVIPSLDA
 
-DELTA, ETA, ALPHA = 1e-5, 0.1, 0.1
 COLORS = {"none": "#000000", "pld": "#0072b2", "zcdp": "#009e73", "advanced": "#e69f00", "linear": "#d55e00"}
 LABELS = {"none": "no privacy", "pld": "PLD", "zcdp": "zCDP", "advanced": "advanced", "linear": "linear"}
 STATUS = {"none": "", "pld": " (proven)"}  # the others are claimed
@@ -80,38 +78,73 @@ NOMINAL = {NEWS: 20_000, ARTICLES: 4_000, MADE: 400_000}  # public estimates
 SIZES = {NEWS: (100, 2000), ARTICLES: (100, 2000), MADE: (50, 1000)}  # topics and words
 DATA = {NEWS: ["20news"], ARTICLES: ["news"], MADE: ["20news"]}
 EPSILONS, BATCHES, BATCH = (0.5, 1.0, 2.0, 5.0), (50, 200, 400, 1000), 400
-POINTS, NORM, LENGTH, TEST = 5, 10.0, 200, 400
-KEYS = ["corpus", "accounting", "epsilon", "batch", "passes", "seed"]
+TEST = 400
 
 
-def cells(corpora=tuple(NOMINAL), seeds=(0, 1, 2)):
+@dataclass(frozen=True)
+class Settings:
+    """Of the rows of one fit."""
+
+    corpus: str
+    accounting: str
+    epsilon: float
+    batch: int
+    passes: int
+    seed: int
+    topics: int
+    words: int
+    nominal: int
+    points: int = 5
+    delta: float = 1e-5
+    norm: float = 10.0
+    length: int = 200
+    eta: float = 0.1
+    alpha: float = 0.1
+
+
+@dataclass(frozen=True)
+class Words:
+    """Of the rows of Table 1, at one epsilon."""
+
+    epsilon: float
+    seed: int = 0
+    corpus: str = MADE
+    batch: int = 1000
+    topics: int = 50
+    n_words: int = 1000
+    nominal: int = 400_000
+    delta: float = 1e-5
+    norm: float = 10.0
+    length: int = 200
+    eta: float = 0.1
+    alpha: float = 0.1
+
+
+def cells():
     """Return what there is to measure: one pass, and four for the small corpora."""
     found = []
-    for seed in seeds:
-        for corpus, passes in ((name, n) for name in corpora for n in ((1,) if name == MADE else (1, 4))):
+    for seed in range(3):
+        for corpus, passes in ((name, n) for name in NOMINAL for n in ((1,) if name == MADE else (1, 4))):
             for batch in (BATCH, *(size for size in BATCHES if size != BATCH)) if passes == 1 else (BATCH,):
                 found.append((corpus, "none", math.inf, batch, passes, seed))
                 for epsilon in EPSILONS if batch == BATCH else EPSILONS[-1:]:
                     found += [(corpus, name, epsilon, batch, passes, seed) for name in COLORS if name != "none"]
-    return {
-        "vips_figure1": [dict(zip(KEYS, cell, strict=True)) for cell in found],
-        "vips_table1": [{"epsilon": epsilon, "seed": 0} for epsilon in (0.5, 5.0)],
-    }
+    return [Settings(*one, *SIZES[one[0]], NOMINAL[one[0]]) for one in found]
 
 
-def made(train, n_documents, n_topics):
+def made(train, n_documents, n_topics, eta, alpha, length):
     """Return documents of a model without noise: its topics, with the proportions and lengths of documents as they are.
 
     Each document takes the proportions and the length of one of the training documents at random, and draws its words.
     """
-    model = VIPSLDA(n_topics, epsilon=math.inf, topic_word_prior=ETA, doc_topic_prior=ALPHA, random_state=0, n_jobs=1)
+    model = VIPSLDA(n_topics, epsilon=math.inf, topic_word_prior=eta, doc_topic_prior=alpha, random_state=0, n_jobs=1)
     proportions = model.fit(train).transform(train)
     lengths = np.asarray(train.sum(axis=1)).ravel()
     cumulative = np.cumsum(model.topic_word_, axis=1)
     rng, parts = np.random.default_rng(1), []
     for begin in range(0, n_documents, 20_000):
         chosen = rng.integers(train.shape[0], size=min(20_000, n_documents - begin))
-        counts = rng.multinomial(np.minimum(lengths[chosen], LENGTH), proportions[chosen] / (1 + 1e-12))
+        counts = rng.multinomial(np.minimum(lengths[chosen], length), proportions[chosen] / (1 + 1e-12))
         rows, columns = [], []
         for k, of_topic in enumerate(counts.T):
             rows.append(np.repeat(np.arange(len(chosen)), of_topic))
@@ -124,77 +157,74 @@ def made(train, n_documents, n_topics):
 
 
 @cache
-def load(name, data, n_documents=None):
+def load(name, n_topics, n_words, nominal, eta, alpha, length):
     """Return training and test counts, and the words: the most frequent ones that are no English stop words."""
     if name == ARTICLES:
-        with lzma.open(data / "news_articles.jsonl.xz", "rt") as file:
+        with lzma.open(path_of("news"), "rt") as file:
             texts = [json.loads(line)["text"] for line in file]
     else:
-        texts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data
-    n_topics, n_words = SIZES[name]
+        texts = load_20newsgroups("all", path=path_of("20news")).data
     words = frequent_words(texts, n_words, stop_words="english")
     X = sp.csr_array(CountVectorizer(vocabulary=words).transform(texts))
     X = X[np.random.default_rng(0).permutation(X.shape[0])]
     if name == MADE:
-        X = made(X, (n_documents or NOMINAL[MADE]) + TEST, n_topics)
+        X = made(X, nominal + TEST, n_topics, eta, alpha, length)
     return X[TEST:], X[:TEST], np.array(words, dtype=object)
 
 
-def online(corpus, accounting, epsilon, batch, steps, seed, report=None):
+def online(s, accounting, epsilon, steps, report=None):
     """Return the estimator with the paper's settings."""
     proven = accounting in ("none", "pld")
     make = partial(VIPSLDA, learning_method="online") if proven else partial(PublishedVIPSLDA, accounting=accounting)
     return make(
-        SIZES[corpus][0],
+        s.topics,
         epsilon=epsilon,
-        delta=DELTA,
-        batch_size=batch,
-        nominal_size=NOMINAL[corpus],
+        delta=s.delta,
+        batch_size=s.batch,
+        nominal_size=s.nominal,
         max_iter=steps,
-        max_norm=NORM,
-        max_doc_length=LENGTH,
-        topic_word_prior=ETA,
-        doc_topic_prior=ALPHA,
+        max_norm=s.norm,
+        max_doc_length=s.length,
+        topic_word_prior=s.eta,
+        doc_topic_prior=s.alpha,
         callback=report,
-        random_state=seed.to_bytes(32),  # as long as a secret, so that the status is that of a release
+        random_state=s.seed.to_bytes(32),  # as long as a secret, so that the status is that of a release
         n_jobs=1,
     )
 
 
-def curve(data, corpus, accounting, epsilon, batch, passes, seed, n_documents=None):
+def curve(s):
     """Return one row for each measured step of a fit."""
-    train, test, _ = load(corpus, data, n_documents)
-    steps = max(1, round(passes * NOMINAL[corpus] / batch))
-    measured = {max(1, round(steps * share)) for share in np.geomspace(0.05, 1, POINTS)}
+    train, test, _ = load(s.corpus, s.topics, s.words, s.nominal, s.eta, s.alpha, s.length)
+    steps = max(1, round(s.passes * s.nominal / s.batch))
+    measured = {max(1, round(steps * share)) for share in np.geomspace(0.05, 1, s.points)}
     rows = []
 
     def report(state):
         if state.n_done in measured:
-            topics = state.table.T.astype(float) + ETA
+            topics = state.table.T.astype(float) + s.eta
             topics /= topics.sum(axis=1, keepdims=True)
-            rows.append((round(state.n_done * batch), perplexity(test, topics, doc_topic_prior=ALPHA)))
+            rows.append((round(state.n_done * s.batch), perplexity(test, topics, doc_topic_prior=s.alpha)))
 
-    model = online(corpus, accounting, epsilon, batch, steps, seed, report).fit(train)
+    model = online(s, s.accounting, s.epsilon, steps, report).fit(train)
     plan, alone = model._plan(), unigram_perplexity(train, test)
     common = {
-        "topics": SIZES[corpus][0],
-        "words": train.shape[1],
         "documents": train.shape[0],
-        "true_epsilon": math.inf if accounting == "none" else epsilon_of(plan.event, DELTA),
+        "true_epsilon": math.inf if s.accounting == "none" else epsilon_of(plan.event, s.delta),
         "status": model.privacy_guarantee_.status,
         "steps": steps,
-        "noise_multiplier": 0.0 if accounting == "none" else plan.multipliers[0],
+        "noise_multiplier": 0.0 if s.accounting == "none" else plan.multipliers[0],
     }
     return [{**common, "documents_seen": seen, "perplexity": value, "words_alone": alone} for seen, value in rows]
 
 
-def table_1(data, epsilon, seed, corpus=MADE, batch=1000, n_documents=None):
+def table_1(s):
     """Return ten words of the three most coherent topics without privacy, and of their like by each accounting."""
-    train, _, words = load(corpus, data, n_documents)
+    train, _, words = load(s.corpus, s.topics, s.n_words, s.nominal, s.eta, s.alpha, s.length)
     topics = {}
     for name in COLORS:
-        spent = math.inf if name == "none" else epsilon
-        topics[name] = online(corpus, name, spent, batch, NOMINAL[corpus] // batch, seed).fit(train).topic_word_
+        spent = math.inf if name == "none" else s.epsilon
+        topics[name] = online(s, name, spent, s.nominal // s.batch).fit(train).topic_word_
     rows, chosen = [], np.argsort(-u_mass_coherence(topics["none"], train[:20_000]), kind="stable")[:3]
     for name, found in topics.items():
         like = topic_recovery(topics["none"], found).permutation[chosen]
@@ -211,8 +241,9 @@ def worth(lines):
     return "worth: " * bool(len(true)) + ", ".join(f"{LABELS[name]} {value:.2g}" for name, value in true.items())
 
 
-def draw(table, path):
+def draw(tables, folder):
     """One row of panels for each corpus: a panel for each epsilon, and one for the mini-batch size."""
+    table = tables["vips_figure1"]
     keys = ["corpus", "accounting", "epsilon", "batch", "passes", "status", "documents_seen"]
     table = table.groupby(keys, sort=False, as_index=False)[["perplexity", "true_epsilon", "words_alone"]].mean()
     table = table[table.passes == 1]
@@ -257,43 +288,12 @@ def draw(table, path):
             ax.grid(alpha=0.2)
         row[0].set_ylabel("held-out perplexity")
     axes[0, 0].legend(frameon=False, fontsize=7)
-    figure.savefig(path, dpi=100)
+    figure.savefig(folder / "vips_figure1.png", dpi=100)
 
 
-def main():
-    """Fit what is not in the table yet, and draw."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--corpora", nargs="+", default=list(NOMINAL), choices=list(NOMINAL))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--only", nargs="+", default=[], metavar="KEY=VALUE", help="such as accounting=pld epsilon=5")
-    parser.add_argument("--quick", action="store_true", help="20 Newsgroups, one seed, batches of 1,000; not kept")
-    parser.add_argument("--table", action="store_true", help="Table 1 alone")
-    parser.add_argument("--redraw", action="store_true", help="from the saved table")
-    parser.add_argument("--output", type=Path, default=Path(__file__).resolve().parents[1] / "results")
-    options = parser.parse_args()
-    rows = Rows(options.output / f"vips_{'quick' if options.quick else 'figure1'}.csv", KEYS)
-    if not options.redraw:
-        if options.data is None:
-            parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-        warnings.simplefilter("ignore")
-        if options.quick:
-            options.corpora, options.seeds = [NEWS], [0]
-            options.only = [f"batch={BATCHES[-1]}", "passes=1"]
-        wanted = dict(one.split("=") for one in options.only)
-        for cell in [] if options.table else cells(options.corpora, options.seeds)["vips_figure1"]:
-            if all(
-                f"{cell[key]:g}" == value if key in KEYS[2:] else cell[key] == value for key, value in wanted.items()
-            ):
-                rows.measure(cell, partial(curve, Path(options.data), **cell), [curve], DATA[cell["corpus"]])
-        if not options.quick and MADE in options.corpora:
-            for cell in cells()["vips_table1"]:
-                table = Rows(options.output / "vips_table1.csv", list(cell))
-                table.measure(cell, partial(table_1, Path(options.data), **cell), [table_1], DATA[MADE])
-    if not options.quick:
-        draw(rows.table, options.output / "vips_figure1.png")
-
-
+TABLES = [
+    Table("vips_figure1", Settings, cells, curve, lambda s: DATA[s.corpus]),
+    Table("vips_table1", Words, lambda: [Words(0.5), Words(5.0)], table_1, lambda s: DATA[s.corpus]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__, draw)

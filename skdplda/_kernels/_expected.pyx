@@ -72,23 +72,9 @@ cdef class ExpectedCounts:
 
     A topic that no token of a document was drawn for keeps the prior alone.
 
-    Parameters
-    ----------
-    X : csr_array of shape (D, V)
-        Counts of words, of type int32.
-    topics : uint16 array of shape (n_tokens,)
-        The topic of each token, document by document, below n_topics.
-    n_topics : int
-        K, at most 65520.
-    block : int
-        Documents of a block, which is one thread's share of the work.
-    resumed : float32 array, default=None
-        What `tokens` was, to go on from.
-
-    Attributes
-    ----------
-    tokens : float32 array
-        The expected numbers, by document and topic drawn, lists filled up to multiples of eight.
+    `X` is a csr_array (D, V) of int32 counts, `topics`, uint16, has the topic of each token, document by document. A
+    block of documents is one thread's share of the work. `tokens`, float32, has the expected numbers, by document and
+    topic drawn, lists filled up to multiples of eight; `resumed` is what it was, to go on from.
     """
 
     cdef readonly object tokens
@@ -143,17 +129,8 @@ cdef class ExpectedCounts:
         Addends are rounded to whole multiples of 2**-24 (shares) and 2**-16, so that sums are the same, to the last bit,
         for any number of threads, any blocks and any cut of a corpus into parts.
 
-        Parameters
-        ----------
-        table : float32 array of shape (n_words, n_topics)
-            Topic-word counts, without beta.
-        alpha : float32 array of shape (n_topics,)
-            Positive.
-
-        Returns
-        -------
-        sums : float64 array of shape (n_words, n_topics + 1)
-            What `next_table` makes the next table of. The next call changes it, as it does `tokens`.
+        The table, float32 (V, K), has no beta; alpha, float32 (K,), is positive. `next_table` makes the next table of
+        the sums, float64 (V, K + 1), which the next call changes, as it does `tokens`.
         """
         cdef int64_t i, n_blocks = len(self._blocks), error = 0
         cdef int32_t w, V = table.shape[0], K = self._n_topics
@@ -192,10 +169,7 @@ def next_table(const double[:, ::1] sums, float[:, ::1] table, const float[::1] 
 
     Equivalent to ``table[w] = row / (row @ alpha) * (sums[w, :-1] + alpha * sums[w, -1])`` for each word, with `row` as there.
 
-    Returns
-    -------
-    table : float32 array of shape (n_words, n_topics)
-        Expected counts; they sum to the number of tokens, but for rounding.
+    They sum to the number of tokens, but for rounding.
     """
     cdef int32_t w, V = table.shape[0]
     cdef Rows rows = Rows(table, alpha, beta, n_threads)

@@ -120,27 +120,8 @@ def fold_in(
             weight = new
         theta = weight / weight.sum()
 
-    Parameters
-    ----------
-    indptr, indices : ndarray of int32
-        Rows and columns of the document-word matrix in CSR form.
-    counts : ndarray of int32, float32 or float64
-        Its values, non-negative.
-    topic_word : ndarray of shape (n_words, n_components), float32 or float64, C-contiguous
-        Probability of each word (row) in each topic (column).
-    doc_topic_prior : ndarray of shape (n_components,), float64
-        Dirichlet prior alpha of the topic proportions, positive.
-    max_iter : int
-        Most updates per document.
-    tol : float
-        Relative change below which a document stops.
-    n_threads : int
-        Number of threads.
-
-    Returns
-    -------
-    doc_topic : ndarray of shape (n_documents, n_components), of the dtype of `topic_word`
-        Topic proportions; rows sum to 1.
+    Documents are in CSR form, counts not negative; `topic_word`, C-contiguous, has a word a row, and its dtype is that
+    of the result, (n_documents, n_components), whose rows sum to 1.
     """
     cdef Py_ssize_t n_documents = indptr.shape[0] - 1, n_topics = topic_word.shape[1], d, here
     cdef Py_ssize_t size = (n_topics + LANES - 1) // LANES * LANES

@@ -43,20 +43,9 @@ def word_rows(const floating[:, :] topic_word, const int32_t[::1] indices, int n
     Equivalent to: ``words, place = np.unique(indices, return_inverse=True)``, ``peak = topic_word[:, words].max(0)``
     and ``(topic_word[:, words] / peak).T``, zero where a peak is, and beyond K.
 
-    Parameters
-    ----------
-    topic_word : float64 or float32 array of shape (K, V)
-        Not negative.
-    indices : int32 array of shape (nnz,)
-        Words of the documents, in [0, V).
-    n_threads : int, default=1
-
-    Returns
-    -------
-    rows : float32 array of shape (n, K rounded up to 16), on a 64-byte boundary
-    peak : float64 array of shape (n,)
-    place : int32 array of shape (nnz,)
-        Row of each entry of `indices`.
+    `topic_word` is (K, V), not negative; `indices` are the documents' words. `rows`, float32 (n, K rounded up to 16),
+    lies on a 64-byte boundary; `peak` is float64 (n,), and `place`, int32 (nnz,), has the row of each entry of
+    `indices`.
     """
     cdef Py_ssize_t i, n_topics = topic_word.shape[0], k, b, n
     if 16 * indices.shape[0] < topic_word.shape[1]:  # few documents: nothing as long as the vocabulary
@@ -111,26 +100,8 @@ def fold_in_rows(indptr, place, counts, rows, alpha, int max_iter, double tol, i
     Equivalent to: `_foldin.fold_in`, to about `tol`: it iterates towards the same fixed point, from where it jumps to and with
     resting topics, as fold_in_document.h says. Bits do not depend on batch, threads or processor.
 
-    Parameters
-    ----------
-    indptr : int64 array of shape (D + 1,)
-        Rows of the document-term matrix.
-    place, rows
-        As from `word_rows`.
-    counts : int32 array of shape (nnz,)
-        Not negative.
-    alpha : array of shape (K,)
-        Positive.
-    max_iter : int
-        Most times that a document's words are gone through.
-    tol : float
-        Relative change below which a document stops; at least LEAST_TOLERANCE, since rounding hides smaller ones.
-    n_threads : int, default=1
-
-    Returns
-    -------
-    doc_topic : float64 array of shape (D, K)
-        Rows sum to 1.
+    `place` and `rows` are as from `word_rows`. `tol` is at least LEAST_TOLERANCE, since rounding hides smaller
+    changes. The result is float64 (D, K); rows sum to 1.
     """
     cdef _Documents x = _Documents(indptr, place, counts, rows, alpha)
     cdef double[:, ::1] theta = np.empty((x.n, x.p.n_topics))
@@ -155,17 +126,6 @@ def probabilities(indptr, place, rows, peak, doc_topic, int n_threads=1):
     """Probability of each entry's word in its document.
 
     Equivalent to: ``(doc_topic[document] * rows[place]).sum(1) * peak[place]``, to single precision.
-
-    Parameters
-    ----------
-    indptr, place, rows, peak
-        As of `fold_in_rows` and `word_rows`.
-    doc_topic : float64 array of shape (D, K)
-    n_threads : int, default=1
-
-    Returns
-    -------
-    probability : float64 array of shape (nnz,)
     """
     cdef const double[:, ::1] theta = np.ascontiguousarray(doc_topic, np.float64)
     cdef _Documents x = _Documents(indptr, place, place, rows, np.ones(theta.shape[1]))

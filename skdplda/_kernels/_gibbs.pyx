@@ -47,29 +47,9 @@ cdef enum:
 cdef class TokenBlocks(TokenLayout):
     """The tokens of a corpus and their topics, laid out for delayed-count Gibbs sweeps.
 
-    Parameters
-    ----------
-    indptr : int64 array of shape (D + 1,)
-        Rows of the document-term matrix; empty documents are fine.
-    indices, counts : int32 arrays of shape (nnz,)
-        Words, each at most once a row, and how many tokens each stands for.
-    n_words, n_topics : int
-        V and K; K at most 65534.
-    n_threads : int, default=1
-        Threads that build, and the least number of blocks of a corpus large enough.
-    block_documents : int, default=0
-        Documents per block; 0 lets the cache decide. Results do not depend on it.
-
-    Notes
-    -----
-    Six bytes a token, and eight for each word of each block. Topics are UNASSIGNED (65535) until the first sweep.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not describe such a matrix.
-    MemoryError
-        If the blocks do not fit.
+    Documents are CSR rows, a word at most once a row; empty ones are fine. There are at least `n_threads` blocks of a
+    corpus large enough; results do not depend on `block_documents`, for which 0 lets the cache decide. Six bytes a
+    token, and eight for each word of each block. Topics are UNASSIGNED (65535) until the first sweep.
     """
 
     cdef int16_t[::1] quantized
@@ -94,22 +74,11 @@ cdef class TokenBlocks(TokenLayout):
         on the table, the priors and the document: results are the same, to the last bit, for any number of threads, any
         blocks, any cut of a corpus into parts, and any other documents beside.
 
-        Parameters
-        ----------
-        table : int32 or float32 array of shape (n_words, n_topics)
-            Nonnegative pseudo-counts, without beta.
-        alpha : float32 array of shape (n_topics,)
-            Positive.
-        self_count : float
-            The self-count correction: what a token weighs in the table, 1.0 if the table is the exact sum, 0.0 if not.
-        active : uint8 array of shape (D,), default=None
-            Which documents are redrawn; None for all.
-        totals : array of shape (n_topics,), default=None
-            Column sums of the table, if they are known.
-        first_document : int, default=0
-            Number of the first document, where these are a part of a corpus.
-        reference : bool, default=False
-            Whether the scalar twin of the dense sweep draws (dense_reference.h): slowly, the same bits.
+        The table has nonnegative pseudo-counts without beta, int32 or float32 (V, K), and `totals` its column sums, if
+        they are known. `self_count` is what a token weighs in the table: 1.0 if that is the exact sum, 0.0 if not.
+        `active`, uint8, has the documents that are redrawn; None for all. `first_document` is the number of the first,
+        where these are a part of a corpus. With `reference` the scalar twin of the dense sweep draws
+        (dense_reference.h): slowly, the same bits.
         """
         cdef int64_t i, error = 0, dense = 0, sparse = 0
         cdef int32_t k

@@ -150,13 +150,7 @@ def mixture_weights(const double[:, ::1] likelihood, const double[::1] first, do
     Equivalent to, n_steps times from `first`: ``weights * (likelihood @ (1 / (weights @ likelihood))) + strength *
     first``, scaled to sum 1
 
-    Parameters
-    ----------
-    likelihood : float64 array of shape (n_components, n)
-        Of each observation under each component, up to a factor of its own.
-    first : float64 array of shape (n_components,)
-    strength : float
-    n_steps : int
+    `likelihood`, (n_components, n), is of each observation under each component, up to a factor of its own.
     """
     if first.shape[0] != likelihood.shape[0]:
         raise ValueError("likelihood must have a row for each of the first weights")

@@ -67,11 +67,6 @@ cdef class ListedTokens:
     Parameters, and the law of a sweep, are those of `TokenBlocks`, but that the words of a row must ascend, the arrays are
     kept and must stay as they are, and `block_documents` cuts the work of threads. For many topics and tables without noise:
     no step of a round visits all words times all topics.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not describe a document-term matrix, with words in order.
     """
 
     cdef readonly int64_t n_tokens, n_documents
@@ -131,20 +126,8 @@ cdef class ListedTokens:
         the last bit, for any number of threads, any shares of the work, any cut of a corpus into parts, and any other
         documents beside.
 
-        Parameters
-        ----------
-        start : int64 array of shape (n_words + 1,)
-            First entry of each word in `topics` and `counts`.
-        topics, counts : int32 arrays of shape (nnz,)
-            The topics of each word, ascending, and their counts, positive: the table, where it is not zero.
-        alpha : float32 array of shape (n_topics,)
-            Positive.
-        self_count : float
-            The self-count correction, as there.
-        active : uint8 array of shape (D,), default=None
-            Which documents are redrawn; None for all.
-        first_document : int, default=0
-            Number of the first document, where these are a part of a corpus.
+        Entries `start[w]` to `start[w + 1]` of `topics` and `counts` are the topics of a word, ascending, and their
+        positive counts: the table, where it is not zero. The other arguments are as there.
         """
         cdef int64_t i, p, error = 0, missing = 0, n = topics.shape[0]
         cdef delayed_table f
@@ -202,13 +185,6 @@ cdef class ListedTokens:
         """Count how many tokens of each word have each topic; these are then the topics that the table counts.
 
         Equivalent to ``csr_array``'s parts ``indptr, indices, data`` of ``np.add.at(zeros, (word, topic), 1)``.
-
-        Returns
-        -------
-        start : int64 array of shape (n_words + 1,)
-            As `sweep` takes it.
-        topics, counts : int32 arrays of shape (nnz,)
-            As there.
         """
         cdef int64_t p, error = 0, n = self.room[self.n_words], V = self.n_words
         cdef int32_t[::1] bounds = self._shares_of_words(n_threads)

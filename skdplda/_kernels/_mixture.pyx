@@ -40,18 +40,18 @@ choose_simd()
 
 
 def responsibilities(
-    const long long[::1] document_start,
-    const long long[::1] start,
-    const int[::1] words,
-    const double[::1] counts,
-    const double[:, ::1] log_phi,
-    const double[:, ::1] extra,
-    const double[::1] prior,
-    const unsigned char[::1] active,
-    double[:, ::1] theta,
-    double[:, ::1] r,
-    double[::1] log_likelihood,
-    int n_updates,
+    const long long[::1] document_start,  # IN    (n_documents + 1,)
+    const long long[::1] start,           # IN    (n_segments + 1,)
+    const int[::1] words,                 # IN
+    const double[::1] counts,             # IN
+    const double[:, ::1] log_phi,         # IN    (V, K)
+    const double[:, ::1] extra,           # IN    (n_segments, K) or (0, 0)
+    const double[::1] prior,              # IN    (K,)
+    const unsigned char[::1] active,      # IN    (n_documents,) or (0,)
+    double[:, ::1] theta,                 # INOUT (n_documents, K)
+    double[:, ::1] r,                     # OUT   (n_segments, K)
+    double[::1] log_likelihood,           # OUT   (n_documents,)
+    int n_updates,                        # at least 1
     int n_threads,
 ):
     """E-step of each document: responsibilities of the topics for its segments, and its topic proportions.
@@ -69,26 +69,10 @@ def responsibilities(
 
     and `r[u] = 0` for the others.
 
-    Parameters
-    ----------
-    document_start : ndarray of shape (n_documents + 1,), int64
-        Rows of the segments at which documents begin.
-    start, words, counts : ndarray of int64, int32, float64
-        The segment-word counts in CSR form; counts may be noisy.
-    log_phi : ndarray of shape (n_words, n_topics), float64
-    extra : ndarray of shape (n_segments, n_topics) or (0, 0), float64
-        Added to the log-likelihoods of segments.
-    prior : ndarray of shape (n_topics,), float64
-    active : ndarray of shape (n_documents,) or (0,), uint8
-        Who takes part; none given, all. The others keep `theta`.
-    theta : ndarray of shape (n_documents, n_topics), float64
-        INOUT. Topic proportions, positive.
-    r : ndarray of shape (n_segments, n_topics), float64
-        OUT.
-    log_likelihood : ndarray of shape (n_documents,), float64
-        OUT. Of the segments under `log_phi` and the `theta` that came in; 0 for documents that take no part.
-    n_updates, n_threads : int
-        At least 1.
+    Segments are the rows of counts, which may be noisy, in CSR form; `document_start` has those at which documents
+    begin. `extra` is added to the log-likelihoods of segments, if it is not empty. `active`, uint8, has who takes part
+    (empty: all); the others keep `theta`, which is positive, and changed like `r`. `log_likelihood` is of a document's
+    segments under `log_phi` and the `theta` that came in, 0 for documents that take no part.
     """
     cdef Py_ssize_t n_documents = document_start.shape[0] - 1, n_topics = log_phi.shape[1], d
     cdef long long begin, n
@@ -116,11 +100,11 @@ def responsibilities(
 
 
 def word_sums(
-    const long long[::1] start,
-    const int[::1] segments,
-    const double[::1] values,
-    const double[:, ::1] r,
-    total_type[:, ::1] out,
+    const long long[::1] start,  # IN    the word-segment matrix in CSR form
+    const int[::1] segments,     # IN
+    const double[::1] values,    # IN
+    const double[:, ::1] r,      # IN    (n_segments, K)
+    total_type[:, ::1] out,      # OUT   (n_words, K)
     int n_threads,
 ):
     """M-step: for each word, what its occurrences add to the topics.
@@ -132,15 +116,6 @@ def word_sums(
 
         out[w] = sum(np.trunc(values[w, u] * r[u]) for u)   # int64
         out = values @ r                                    # float64
-
-    Parameters
-    ----------
-    start, segments, values : ndarray of int64, int32, float64
-        The word-segment matrix in CSR form.
-    r : ndarray of shape (n_segments, n_topics), float64
-    out : ndarray of shape (n_words, n_topics), int64 or float64
-        OUT.
-    n_threads : int
     """
     cdef Py_ssize_t n_words = start.shape[0] - 1, n_topics = r.shape[1], w, k
     cdef long long i

@@ -30,11 +30,6 @@ def truncate(
     Equivalent to, for each unit, with `order` a random permutation::
 
         words[:], counts[:], kept[:] = words[order], counts[order], np.arange(len(words)) < most
-
-    Returns
-    -------
-    kept : ndarray of shape (n_entries,), bool
-        Whether the entry stays.
     """
     cdef Py_ssize_t u, n_units = start.shape[0] - 1
     cdef int64_t i, j

@@ -56,18 +56,8 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
 
     Equivalent to: ``np.exp(digamma(table + prior)) * scale``, zero beyond K.
 
-    Parameters
-    ----------
-    table : float32 array of shape (V, K)
-        Nonnegative pseudo-counts, without the prior.
-    scale : float64 array of shape (K,)
-        Proportional to exp(-digamma(column sum)).
-    prior : float
-        Positive.
-
-    Returns
-    -------
-    expected : float32 array of shape (V, K rounded up to 16), on a 64-byte boundary
+    The table, float32 (V, K), has nonnegative pseudo-counts without the prior; `scale`, (K,), is proportional to
+    exp(-digamma(column sum)). The result, float32 (V, K rounded up to 16), lies on a 64-byte boundary.
     """
     cdef Py_ssize_t w, k, n_words = table.shape[0], n_topics = table.shape[1], stride = padded(n_topics)
     cdef float beta = prior
@@ -119,47 +109,13 @@ def e_step(
     iterations topics of at most `cut` counts are dropped, if that halves the work. In integers, whatever rounding did, a
     document's soft counts have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
 
-    Parameters
-    ----------
-    indptr : int64 array of shape (D + 1,)
-        IN. Rows of the document-term matrix.
-    indices, counts : int32 arrays of shape (nnz,)
-        IN. Words, each once a row, and how often.
-    documents : int64 array
-        IN. Which rows, each at most once.
-    expected : float32 array of shape (V, stride)
-        IN. As from `expected_topics`; topics beyond the length of alpha are zero.
-    alpha : float32 array of shape (K,)
-        IN. Positive.
-    weight, token_weight : int32 array of shape (D,) or None, int
-        IN. What a token of each document weighs on the grid; the same for all, if weight is None.
-    norm : int
-        Positive: in place of weights, the Frobenius norm of each document's soft counts.
-    max_iter, tol, cut : int, float, float
-        Most iterations a document, mean change of gamma at which it stops, and see above.
-    out : int64 array of shape (V, K)
-        INOUT. The sum is added.
-    n_threads : int, default=1
-    word_weight : float32 array of shape (V,), default=None
-        IN. Nonnegative; read with a norm only.
-    state : float32 array of shape (D, K), default=None
-        INOUT. Negative where there is none yet.
-    collapsed : bool, default=False
-        Whether a token does not see itself, as in CVB0.
-    given : bool, default=False
-        Whether `state` is what the documents' topics are. They stay, and only soft counts are computed, those of the first
-        iteration; needs a norm.
-    relaxation : float, default=1.0
-        Factor of each change of gamma, in [1, 2): over-relaxation, which comes to the same place in fewer iterations [1]_.
-
-    Returns
-    -------
-    n_iterations : int
-        Of all documents.
-
-    References
-    ----------
-    .. [1] R. Salakhutdinov, S. Roweis (2003). Adaptive overrelaxed bound optimization methods. ICML.
+    `expected` is as from `expected_topics`. `weight` has what a token of each document weighs on the grid, or is None
+    for `token_weight` for all; a positive `norm` takes their place. A document stops after `max_iter` iterations, or
+    at a mean change of `tol`. `state`, float32 (D, K), is negative where there is none yet; with `given` it is what
+    the documents' topics are and stays, only soft counts are computed, those of the first iteration, and a norm is
+    needed. `collapsed`: a token does not see itself, as in CVB0. `relaxation`, in [1, 2), is the factor of each change
+    of gamma: over-relaxation, which comes to the same place in fewer iterations (Salakhutdinov and Roweis 2003, ICML).
+    Returns the number of iterations of all documents; `out`, int64 (V, K), has the sum added.
     """
     cdef variational_problem p
     cdef Py_ssize_t i, n = documents.shape[0], longest = 0, n_words = out.shape[0]

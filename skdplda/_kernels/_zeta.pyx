@@ -143,29 +143,9 @@ def zeta(
             gradient = (c / (phi[w] @ theta)) @ phi[w]
         value = c @ np.log(phi[w] @ theta)
 
-    Parameters
-    ----------
-    indptr, indices : ndarray of int32
-        Rows and columns of the document-word matrix in CSR form.
-    counts : ndarray of int32
-        Its values, non-negative.
-    topic_word : ndarray of shape (n_models, n_words, n_components), float64, C-contiguous
-        Probability of each word in each topic of each model.
-    tol : float
-        Largest gap a token.
-    max_iter : int
-        Most steps a document and model; the gap tells where they did not suffice.
-    n_threads : int
-        Number of threads.
-
-    Returns
-    -------
-    value : ndarray of shape (n_models, n_documents)
-        The log-likelihoods reached.
-    gap : ndarray of shape (n_models, n_documents)
-        By how much the maximum may exceed them, at most.
-    doc_topic : ndarray of shape (n_models, n_documents, n_components)
-        The mixtures; rows sum to 1.
+    Documents are in CSR form, int32; `topic_word` is float64 (n_models, n_words, n_components), C-contiguous. At most
+    `max_iter` steps a document and model; the gap, at most by how much the maximum may exceed the value, says where
+    they did not suffice.
     """
     cdef Py_ssize_t n_documents = indptr.shape[0] - 1, n_words = topic_word.shape[1], job, d
     cdef Py_ssize_t n_models = topic_word.shape[0] if n_documents and n_words else 0

@@ -1,6 +1,6 @@
 """Attacks on what was released: who was in the training data, and what it said. Arrays and traces are all they know.
 
-`__all__` is for users. `check_documents` is for the audits only.
+`__all__` is for users. The other names are for the other packages of skdplda only.
 """
 
 # ruff: noqa: F401
@@ -10,7 +10,7 @@ from skdplda.attacks._experiment import ExperimentResults, membership_experiment
 from skdplda.attacks._few_models import bayesian_ratio_attack, quantile_attack, relative_attack
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._poisoning import PoisoningResult, poisoning_attack, threshold_keywords
-from skdplda.attacks._result import AttackResult, RateAt
+from skdplda.attacks._result import AttackResult, RateAt, binomial_interval
 from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
 from skdplda.attacks._simple import ReconstructedCounts, reconstruct_counts, threshold_attack, vocabulary_attack
 from skdplda.attacks._statistics import check_documents, document_statistics, max_log_likelihood
@@ -34,10 +34,8 @@ __all__ = [
     "quantile_attack",
     "reconstruct_counts",
     "relative_attack",
-    "released_topics",
     "shadow_classifier_attack",
     "threshold_attack",
-    "threshold_keywords",
     "train_shadow_models",
     "vocabulary_attack",
 ]

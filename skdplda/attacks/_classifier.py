@@ -47,7 +47,6 @@ def shadow_classifier_attack(
     y: Any,
     *,
     n_shadows: int = 8,
-    attack_model: Estimator = None,
     n_jobs: int | None = None,
     random_state: int | None = None,
 ) -> ClassifierAttack:
@@ -55,7 +54,7 @@ def shadow_classifier_attack(
 
     Half of the documents belong to the curator: a half of them trains the target. The attacker has the other half, and
     trains each shadow classifier on a half of that. What a shadow classifier answers for documents of its own and for
-    others teaches an attack model, one a class, to tell members; it then judges the target.
+    others teaches a logistic regression, one a class, to find members; it then judges the target.
 
     Parameters
     ----------
@@ -68,8 +67,6 @@ def shadow_classifier_attack(
         Classes.
     n_shadows : int, default=8
         Shadow classifiers, at least 2.
-    attack_model : estimator, default=None
-        With `fit` and `predict_proba`; None takes logistic regression.
     n_jobs : int, default=None
         Classifiers trained at a time, as in joblib.
     random_state : int, default=None
@@ -125,7 +122,7 @@ def shadow_classifier_attack(
     parts = [halves(label, curator, rng)] + [halves(label, attacker, rng) for _ in range(n_shadows)]
     seeds = rng.integers(2**31, size=len(parts))
     answers = Parallel(n_jobs=at_most(n_jobs))(
-        delayed(ask)(classifier, X, label, part, len(classes), int(seed))
+        delayed(train_and_answer)(classifier, X, label, part, len(classes), int(seed))
         for part, seed in zip(parts, seeds, strict=True)
     )
     target, shadows = answers[0], answers[1:]
@@ -134,8 +131,7 @@ def shadow_classifier_attack(
     for c in range(len(classes)):
         here, there = of_class == c, target[1] == c
         scaler = StandardScaler().fit(features[here])
-        model = clone(attack_model) if attack_model is not None else LogisticRegression(max_iter=1000)
-        model.fit(scaler.transform(features[here]), inside[here])
+        model = LogisticRegression(max_iter=1000).fit(scaler.transform(features[here]), inside[here])
         scores[there] = model.predict_proba(scaler.transform(target[0][there]))[:, 1]
     result = AttackResult(scores, target[2], "shadow classifier")
     outside = ~target[2]
@@ -159,7 +155,7 @@ def halves(label, documents, rng):
     return np.concatenate(first), np.concatenate(second)
 
 
-def ask(classifier, X, label, part, n_classes, seed):
+def train_and_answer(classifier, X, label, part, n_classes, seed):
     """Train on the first half and return the answers for both: features, classes, membership.
 
     Features: probabilities in falling order, the loss, the probability of the true class, the predicted class.

@@ -183,17 +183,17 @@ def membership_experiment(
         known = np.asarray(X[members].sum(axis=0)) > 0 if vocabulary == "target" else None
         documents = X if known is None else X[:, np.flatnonzero(known)]
         table = target_topics(estimator, documents[members], int(seed), topic_word)
-        learner, asked = estimator, topic_word
+        learner, table_of = estimator, topic_word
         if selection == "target":
             released = np.flatnonzero(table.sum(axis=0) > 0)
-            table, documents, learner, asked = table[:, released], documents[:, released], estimator[-1], None
+            table, documents, learner, table_of = table[:, released], documents[:, released], estimator[-1], None
         shadows = train_shadow_models(
             learner,
             documents,
             n_models,
             statistics=statistics,
             proportions=proportions,
-            topic_word=asked,
+            topic_word=table_of,
             directory=None if directory is None else Path(directory) / f"repetition_{number}",
             n_jobs=n_jobs,
             random_state=int(shadow_seed),
@@ -201,8 +201,8 @@ def membership_experiment(
         )
         results = [] if known is None else [vocabulary_attack(known, X, members)]
         for attack in attacks:
-            asking = [{}] if attack == "relative" else [{"statistics": [name]} for name in shadows.names]
-            results += [ATTACKS[attack](table, documents, members, shadows, **one) for one in asking]
+            choices = [{}] if attack == "relative" else [{"statistics": [name]} for name in shadows.names]
+            results += [ATTACKS[attack](table, documents, members, shadows, **one) for one in choices]
         results += [threshold_attack(table, documents, members, name, proportions=proportions) for name in thresholds]
         if callback is not None:
             callback(members, documents, table, shadows)

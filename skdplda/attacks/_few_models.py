@@ -1,4 +1,4 @@
-"""Attacks with few shadow models or none: what one document's models do not tell is learnt from all documents."""
+"""Attacks with few shadow models or none: what one document's models do not show is learnt from all documents."""
 
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ def bayesian_ratio_attack(
 ) -> AttackResult:
     """Score every document by a likelihood ratio attack whose normal laws have a prior, after BaVarIA [1]_.
 
-    `likelihood_ratio_attack` estimates two means and two variances for each document, which few shadow models tell
+    `likelihood_ratio_attack` estimates two means and two variances for each document, which few shadow models determine
     badly. Here a document has one variance for both kinds of models, with an inverse-gamma prior that all documents
     make together, and its means with and without it are drawn together by how far they are apart for all. What is not
     known remains in the score: it is the ratio of two Student densities. With many shadow models, and equal variances,
@@ -37,8 +37,14 @@ def bayesian_ratio_attack(
 
     Parameters
     ----------
-    topic_word, X, members, shadows : array-like, matrix, array-like and ShadowModels
-        As in `likelihood_ratio_attack`; at least two shadow models with, and two without, each document.
+    topic_word : array-like of shape (n_components, n_words)
+        As in `likelihood_ratio_attack`.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        As there.
+    members : array-like of shape (n_documents,)
+        As there.
+    shadows : ShadowModels
+        As there; at least two shadow models with, and two without, each document.
     statistics : sequence of str, default=None
         Those of the shadow models to use; None takes all, as if they were independent.
     n_jobs : int, default=None
@@ -52,24 +58,11 @@ def bayesian_ratio_attack(
     Raises
     ------
     ValueError
-        As `likelihood_ratio_attack`.
+        As `likelihood_ratio_attack`, whose example serves this attack too.
 
     References
     ----------
     .. [1] BaVarIA (2026). arXiv:2603.11799. Our own derivation, in doc/theory/attacks.rst.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import LatentDirichletAllocation
-    >>> from skdplda.attacks import bayesian_ratio_attack, train_shadow_models
-    >>> from skdplda.datasets import make_lda_corpus
-    >>> X = make_lda_corpus(41, 200, 2, mean_length=20, random_state=0).data
-    >>> model = LatentDirichletAllocation(2, max_iter=5, random_state=0)
-    >>> members = np.arange(41) < 20
-    >>> shadows = train_shadow_models(model, X, 6, random_state=1)
-    >>> bayesian_ratio_attack(model.fit(X[members]).components_, X, members, shadows).auc > 0.5
-    True
     """
     names, observed, values = observed_and_shadows(topic_word, X, shadows, statistics, n_jobs)
     scores = sum(student_ratios(observed[:, i], values[:, :, i], shadows.members) for i in range(len(names)))
@@ -140,8 +133,14 @@ def relative_attack(
 
     Parameters
     ----------
-    topic_word, X, members, shadows : array-like, matrix, array-like and ShadowModels
-        As in `likelihood_ratio_attack`; the shadow models must have the statistic "zeta", a log-likelihood.
+    topic_word : array-like of shape (n_components, n_words)
+        As in `likelihood_ratio_attack`.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        As there.
+    members : array-like of shape (n_documents,)
+        As there.
+    shadows : ShadowModels
+        As there; the shadow models must have the statistic "zeta", a log-likelihood.
     mode : {"online", "offline"}, default="online"
         Offline uses only the models that were trained without the document; online, both kinds count half.
     gamma : float, default=1.0
@@ -204,12 +203,8 @@ def quantile_attack(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_components, n_words)
-        What the target released.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Documents in the target's vocabulary.
-    members : array-like of shape (n_documents,)
-        Which of them the target was trained on: the truth, to judge the attack by.
+    topic_word, X, members : array-like, matrix and array-like
+        As in `threshold_attack`.
     reference : array-like or sparse matrix of shape (n_reference, n_words)
         Documents that the target was not trained on; at least 20.
     statistic : str or callable, default="zeta"
@@ -249,7 +244,7 @@ def quantile_attack(
     X, reference = (check_documents(documents, topic_word.shape[1]) for documents in (X, reference))
     if reference.shape[0] < 20:
         raise ValueError(f"reference must hold at least 20 documents; got {reference.shape[0]}.")
-    known, asked = (
+    known, scored = (
         document_statistics(topic_word, documents, [statistic], n_jobs=n_jobs)[:, 0] for documents in (reference, X)
     )
     frequency = (np.asarray(reference.sum(axis=0)) + 1.0) / (reference.sum() + reference.shape[1])
@@ -263,7 +258,7 @@ def quantile_attack(
         )
         quantiles.append(model.fit(looks[0], left).predict(looks[1]))
     least = 1e-3 * max(float(left.std()), 1e-12)
-    scores = (asked - looks[1] @ trend - quantiles[0]) / np.maximum(quantiles[1] - quantiles[0], least)
+    scores = (scored - looks[1] @ trend - quantiles[0]) / np.maximum(quantiles[1] - quantiles[0], least)
     return AttackResult(scores, members, "quantile regression")
 
 

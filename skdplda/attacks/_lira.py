@@ -33,12 +33,8 @@ def likelihood_ratio_attack(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_components, n_words)
-        What the target released.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Documents, in the order of the shadow models' and in the target's vocabulary.
-    members : array-like of shape (n_documents,)
-        The truth, to judge the attack by: which documents the target was trained on.
+    topic_word, X, members : array-like, matrix and array-like
+        As in `threshold_attack`; documents in the order of the shadow models'.
     shadows : ShadowModels
         From `train_shadow_models` on the same documents.
     mode : {"online", "offline"}, default="online"

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import beta
 from sklearn.cluster import KMeans
 
 from skdplda._types import ArrayLike, Function, Matrix
+from skdplda.attacks._result import binomial_interval
 
 __all__ = ["PoisoningResult", "poisoning_attack", "threshold_keywords"]
 
+N_PLANTED = 30  # records of the attacker, each of another user
 NEAR = 0.05  # how far planted directions are from the victim's, which the attacker knows roughly
 
 
@@ -43,33 +44,12 @@ def threshold_keywords(
     least_users: int = 10,
     random_state: int = 0,
 ) -> np.ndarray:
-    """Summarise clusters without noise, and show those of enough users: a stand-in for k-anonymous insights.
+    """Summarise clusters without noise, and show those of at least so many users, as Clio does [1]_.
 
-    As in Clio [1]_, texts are clustered by embeddings and only clusters of at least so many users are shown. Language
-    models, which write its summaries, are left out: keywords take their place.
+    It is what `poisoning_attack` is tried on. Texts are clustered by embeddings; the scores, (n_clusters, n_words), are
+    class-based tf-idf, zeros in clusters that are not shown. Language models, which write Clio's summaries, are left
+    out.
 
-    Parameters
-    ----------
-    vectors : array-like of shape (n_documents, n_dimensions)
-        Embeddings.
-    counts : sparse matrix of shape (n_documents, n_words)
-        Of words.
-    users : array-like of shape (n_documents,)
-        Of each document.
-    n_clusters : int, default=10
-        Of k-means.
-    least_users : int, default=10
-        Clusters with fewer have no keywords.
-    random_state : int, default=0
-        Of k-means.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_clusters, n_words)
-        Class-based tf-idf; zeros in clusters that are not shown.
-
-    References
-    ----------
     .. [1] A. Tamkin et al. (2024). Clio: privacy-preserving insights into real-world AI use. Section 2.
     """
     vectors, users, counts = np.asarray(vectors, np.float64), np.asarray(users), sp.csr_array(counts)
@@ -88,7 +68,6 @@ def poisoning_attack(
     counts: Matrix,
     *,
     n_secrets: int = 20,
-    n_planted: int = 30,
     n_trials: int = 50,
     random_state: int = 0,
 ) -> PoisoningResult:
@@ -111,8 +90,6 @@ def poisoning_attack(
         Of their words.
     n_secrets : int, default=20
         Words that the secret may be.
-    n_planted : int, default=30
-        Records that the attacker plants, each of another user.
     n_trials : int, default=50
         Independent repetitions.
     random_state : int, default=0
@@ -147,10 +124,10 @@ def poisoning_attack(
         direction = rng.standard_normal(vectors.shape[1])
         direction -= vectors.mean(axis=0) * (direction @ vectors.mean(axis=0)) / max(length**2, 1e-300)
         direction *= length / np.sqrt(direction @ direction)
-        planted = direction + NEAR * length * rng.standard_normal((n_planted + 1, len(direction)))
-        context = rng.multinomial(n_tokens, np.full(n_words, 1 / n_words), n_planted + 1)
+        planted = direction + NEAR * length * rng.standard_normal((N_PLANTED + 1, len(direction)))
+        context = rng.multinomial(n_tokens, np.full(n_words, 1 / n_words), N_PLANTED + 1)
         secret = int(rng.integers(n_secrets))
-        secrets = np.zeros((n_planted + 1, n_secrets), int)
+        secrets = np.zeros((N_PLANTED + 1, n_secrets), int)
         secrets[0, secret] = n_tokens  # the victim
         others = sp.csr_array((counts.shape[0], n_secrets), dtype=int)
         wider = sp.vstack([sp.hstack([counts, others]), sp.csr_array(np.hstack([context, secrets]))], format="csr")
@@ -159,6 +136,4 @@ def poisoning_attack(
         scores = np.asarray(summarize(every, wider[order], np.arange(len(order))))[:, n_words:].max(axis=0)
         best = np.flatnonzero(scores == scores.max())
         right += int(rng.choice(best)) == secret
-    low = float(beta.ppf(0.025, right, n_trials - right + 1)) if right else 0.0
-    high = float(beta.ppf(0.975, right + 1, n_trials - right)) if right < n_trials else 1.0
-    return PoisoningResult(right / n_trials, n_trials, n_secrets, low, high)
+    return PoisoningResult(right / n_trials, n_trials, n_secrets, *binomial_interval(right, n_trials, 0.95))

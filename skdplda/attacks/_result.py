@@ -19,7 +19,7 @@ class RateAt(NamedTuple):
     low, high : float
         Clopper-Pearson interval for it.
     fpr : float
-        False-positive rate reached: at most the one asked for.
+        False-positive rate reached: at most the given one.
     threshold : float
         Documents with at least this score are called members.
     """
@@ -106,7 +106,7 @@ class AttackResult:
         return float((ranks.sum() - members * (members + 1) / 2) / (members * others))
 
     def roc(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Compute the rates at every threshold that tells documents apart.
+        """Compute the rates at every threshold that separates documents.
 
         Returns
         -------
@@ -138,6 +138,11 @@ class AttackResult:
         -------
         at : RateAt
             The rate, its interval, the false-positive rate reached and the threshold.
+
+        Raises
+        ------
+        ValueError
+            If `fpr` is outside [0, 1], or `confidence` outside (0, 1).
         """
         if not 0 <= fpr <= 1:
             raise ValueError(f"fpr must be from 0 to 1; got {fpr!r}.")

@@ -1,4 +1,4 @@
-"""Shadow models: the same learner on many random halves, each asked about every document."""
+"""Shadow models: the same learner on many random halves, each applied to every document."""
 
 import os
 from dataclasses import dataclass
@@ -143,7 +143,7 @@ def check_seed(random_state, directory=None):
 
 
 def parameters_of(estimator):
-    """Return all that tells one estimator from another, of parts too: their representation may be cut short."""
+    """Return all that distinguishes one estimator from another, of parts too: their representation may be cut short."""
     found = [repr(estimator)]
     for name, value in sorted(estimator.get_params().items()):
         by_name = callable(value) or hasattr(value, "get_params") or name == "steps"
@@ -189,30 +189,9 @@ def reseed(model, seed):
 
 
 def released_topics(model: Estimator) -> np.ndarray:
-    """Return the topic table of a fitted model.
+    """Return the topic table, rows summing to 1, of a fitted model; or of the table itself.
 
-    Parameters
-    ----------
-    model : estimator
-        With `topic_word_`, `components_` or, as gensim's models, `get_topics()`; or the table itself.
-
-    Returns
-    -------
-    topic_word : ndarray of shape (n_components, n_words)
-        Rows sum to 1.
-
-    Raises
-    ------
-    TypeError
-        If the model has none of them.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from skdplda.attacks import released_topics
-    >>> released_topics(SimpleNamespace(components_=np.array([[1.0, 3.0]]))).tolist()
-    [[0.25, 0.75]]
+    A model has `topic_word_`, `components_` or, as gensim's, `get_topics()`, else it is a TypeError.
     """
     model = model[-1] if hasattr(model, "steps") else model
     if isinstance(model, np.ndarray):

@@ -29,7 +29,7 @@ def threshold_attack(
     X : array-like or sparse matrix of shape (n_documents, n_words)
         Documents in the target's vocabulary.
     members : array-like of shape (n_documents,)
-        Which of them the target was trained on.
+        Which of them the target was trained on: the truth, to judge the attack by.
     statistic : str or callable, default="max"
         As in `document_statistics`; [1]_ has "max", "std" and "negative_entropy".
     proportions : {"fold-in", "maximum"}, default="fold-in"
@@ -147,7 +147,7 @@ def reconstruct_counts(topic_word: ArrayLike, topic_word_prior: float) -> Recons
     Returns
     -------
     found : ReconstructedCounts
-        `exact` tells whether the table gave the training counts away.
+        `exact` says whether the table gave the training counts away.
 
     Raises
     ------

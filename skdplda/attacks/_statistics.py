@@ -14,7 +14,7 @@ __all__ = ["STATISTICS", "document_statistics", "max_log_likelihood"]
 
 FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE = 200, 1e-4  # closer than `transform`, because attacks compare; not tuned
 CLIPPED = 1e-9  # least distance of a proportion from 0 and 1 in a logarithm; chosen by hand
-STATISTICS = {  # name -> of topic proportions, rows summing to 1; zeta stands apart
+STATISTICS = {  # name -> of topic proportions, rows summing to 1; zeta is computed apart
     "zeta": None,
     "negative_entropy": lambda theta: (theta * np.log(np.maximum(theta, CLIPPED))).sum(axis=1),
     "logit_max": lambda theta: np.log(theta.max(axis=1)) - np.log(np.maximum(1 - theta.max(axis=1), CLIPPED)),

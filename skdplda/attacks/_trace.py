@@ -37,6 +37,11 @@ class TopicTraceAttack:
     n_sweeps_ : int
         Sweeps observed so far.
 
+    Raises
+    ------
+    ValueError
+        If `n_tokens`, `n_words`, `rule` or `smoothing` is not as described.
+
     References
     ----------
     .. [1] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
@@ -87,7 +92,7 @@ class TopicTraceAttack:
         trace : TopicTrace
             What a fit released: anything with `topics` of shape (n_sweeps, n_tokens) and `tables` of at least
             n_sweeps tables (n_components, n_words).
-        tokens : array-like of int, default=None
+        tokens : array-like of int of shape (n_tokens,), default=None
             Which tokens are attacked. None attacks all: the scores take n_tokens x n_words numbers.
         rule : {"paper", "bayes"}, default="paper"
             As of the class.
@@ -98,6 +103,11 @@ class TopicTraceAttack:
         -------
         attack : TopicTraceAttack
             After the last sweep.
+
+        Raises
+        ------
+        ValueError
+            If `tokens` are no positions of tokens, or as of the class.
         """
         n_all = trace.topics.shape[1]
         tokens = np.arange(n_all) if tokens is None else np.asarray(tokens)
@@ -175,6 +185,11 @@ class TopicTraceAttack:
         success : dict of str to float
             "probability": mean inferred probability of the true word, which the paper calls accuracy; "first": how
             often the true word has the largest one; "rank": the median of its rank, from 1.
+
+        Raises
+        ------
+        ValueError
+            If `words` are not one word of the vocabulary for each token.
         """
         probability, words = self.posterior(), np.asarray(words)
         if words.shape != (self.n_tokens,):

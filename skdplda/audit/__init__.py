@@ -1,7 +1,7 @@
 """Audits: lower bounds on the privacy loss, from attacks, beside what is claimed."""
 
 from skdplda.audit._audit import AuditReport, audit, quick_audit
-from skdplda.audit._bounds import epsilon_lower_bound, mu_lower_bound, one_run_lower_bound, one_run_p_value
+from skdplda.audit._bounds import epsilon_lower_bound, one_run_lower_bound
 from skdplda.audit._mechanisms import Finding, mechanism_audits
 from skdplda.audit._one_fit import AttackLine, OneFitReport, audit_one_fit
 
@@ -14,8 +14,6 @@ __all__ = [
     "audit_one_fit",
     "epsilon_lower_bound",
     "mechanism_audits",
-    "mu_lower_bound",
     "one_run_lower_bound",
-    "one_run_p_value",
     "quick_audit",
 ]

@@ -123,7 +123,7 @@ def audit(
     with and without one canary; half of the fits choose the threshold, the others are counted. The releases used are
     the topic table's columns of the canaries' words, which are added to the vocabulary.
 
-    What an audit could show at most, with every guess right, stands in the evidence: with few fits, a high confidence
+    What an audit could show at most, with every guess right, is in the evidence: with few fits, a high confidence
     or, in one run, a delta that is not far below (1 - confidence) / n_canaries, it is little.
 
     Parameters
@@ -136,7 +136,7 @@ def audit(
         Word counts. The claim holds for every corpus; a small one makes the attack easier and cheaper.
     claim : tuple of float, default=None
         (epsilon, delta) for adding or removing a document, of an estimator or model that has no `privacy_cost`, such as
-        scikit-learn's; None asks the estimator.
+        scikit-learn's; None takes the estimator's.
     members : array-like of bool of shape (n_documents,), default=None
         For a model that is fitted already, or a bare topic matrix in its place: which documents of the corpus it was
         trained on, each by a fair coin of its own. Nothing is fitted; the documents are the canaries, and the attack is
@@ -147,7 +147,7 @@ def audit(
         For "one-run".
     n_guesses : int, default=None
         For "one-run": the canaries guessed about, half of them as present; None takes a fifth. Fixed in advance, as
-        the theorem asks.
+        the theorem requires.
     n_fits : int, default=500
         For "repeated": half with the canary, half without.
     gdp : bool, default=False
@@ -252,7 +252,7 @@ def given_claim(claim):
 def one_run_of_model(model, corpus, members, n_guesses, claim, confidence, random_state):
     """Return the report on a fitted model: its documents are the canaries.
 
-    The scores of all documents are computed without a look at who is a member, as the theorem asks.
+    The scores of all documents are computed without a look at who is a member, as the theorem requires.
     """
     table, members = released_topics(model), np.asarray(members, dtype=bool)
     X = check_documents(corpus, table.shape[1])

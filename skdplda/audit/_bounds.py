@@ -1,11 +1,12 @@
-"""Lower bounds on the privacy loss, from how well an attacker told neighbouring data apart."""
+"""Lower bounds on the privacy loss, from how well an attacker distinguished neighbouring data."""
 
 import math
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import beta, binom, norm
+from scipy.stats import binom, norm
 
+from skdplda.attacks import binomial_interval
 from skdplda.privacy import epsilon_of, gaussian_event
 
 __all__ = ["check_confidence", "epsilon_lower_bound", "mu_lower_bound", "one_run_lower_bound", "one_run_p_value"]
@@ -73,31 +74,11 @@ def epsilon_lower_bound(
 def mu_lower_bound(
     true_positives: int, positives: int, false_positives: int, negatives: int, *, confidence: float = 0.95
 ) -> float:
-    """Smallest mu of Gaussian differential privacy that an attacker's hits leave possible, as in [1]_.
+    """Return the smallest mu of Gaussian differential privacy that an attacker's hits leave possible.
 
-    Parameters
-    ----------
-    true_positives, positives, false_positives, negatives : int
-        As in `epsilon_lower_bound`.
-    confidence : float, default=0.95
-        As in `epsilon_lower_bound`.
-
-    Returns
-    -------
-    mu : float
-        At least 0. It judges a claim of mu-GDP, such as rounds of Gaussian noise without sampling make; for these it
-        is sharper than the bound on epsilon.
-
-    References
-    ----------
-    .. [1] Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini and Terzis (2023). Tight Auditing of Differentially
-       Private Machine Learning. USENIX Security.
-
-    Examples
-    --------
-    >>> from skdplda.audit import mu_lower_bound
-    >>> round(mu_lower_bound(500, 500, 0, 500), 3)
-    4.879
+    The arguments are those of `epsilon_lower_bound`. It judges a claim of mu-GDP, such as rounds of Gaussian noise
+    without sampling make; for these it is sharper than the bound on epsilon. Source: Nasr et al. (2023), Tight Auditing
+    of Differentially Private Machine Learning.
     """
     hit, alarm = _rates(true_positives, positives, false_positives, negatives, confidence)
     return max(0.0, float(norm.ppf(hit) - norm.ppf(alarm)))
@@ -109,39 +90,12 @@ def epsilon_of_mu(mu, delta):
 
 
 def one_run_p_value(n_canaries: int, n_guesses: int, n_correct: int, epsilon: float, delta: float = 0.0) -> float:
-    """Largest probability of so many right guesses about one run of an (epsilon, delta) mechanism [1]_.
+    """Return the largest probability of so many right guesses about one run of an (epsilon, delta) mechanism.
 
-    Each canary was put in by a fair coin of its own. With W of the binomial law of `n_guesses` trials of probability
-    e^epsilon / (1 + e^epsilon), and v right guesses, the bound is
-    P[W >= v] + 2 m delta max_i P[v > W >= v - i] / i, i from 1 to the number m of canaries.
-
-    Parameters
-    ----------
-    n_canaries : int
-        Coins.
-    n_guesses : int
-        Canaries guessed about: fixed before the run.
-    n_correct : int
-        Right guesses.
-    epsilon : float
-        At least 0.
-    delta : float, default=0.0
-        From 0 to 1.
-
-    Returns
-    -------
-    p : float
-        At most 1.
-
-    References
-    ----------
-    .. [1] Steinke, Nasr and Jagielski (2023). Privacy Auditing with One (1) Training Run. NeurIPS. Theorem 5.2.
-
-    Examples
-    --------
-    >>> from skdplda.audit import one_run_p_value
-    >>> one_run_p_value(10, 10, 10, 0.0) == 2.0**-10
-    True
+    Each canary was put in by a fair coin of its own, and the number of guesses was fixed before the run. With W of the
+    binomial law of `n_guesses` trials of probability e^epsilon / (1 + e^epsilon), and v right guesses, the bound is P[W
+    >= v] + 2 m delta max_i P[v > W >= v - i] / i, i from 1 to the number m of canaries: Steinke, Nasr and Jagielski
+    (2023), Theorem 5.2.
     """
     if not 0 <= n_correct <= n_guesses <= n_canaries:
         raise ValueError(
@@ -166,8 +120,10 @@ def one_run_lower_bound(
 
     Parameters
     ----------
-    n_canaries, n_guesses, n_correct : int
-        As in `one_run_p_value`.
+    n_canaries : int
+        Each put in by a fair coin of its own.
+    n_guesses, n_correct : int
+        Canaries guessed about, fixed before the run, and right guesses.
     delta : float, default=0.0
         Of the claim; its term is kept.
     confidence : float, default=0.95
@@ -207,11 +163,9 @@ def _rates(true_positives, positives, false_positives, negatives, confidence):
     for found, trials in ((true_positives, positives), (false_positives, negatives)):
         if not 0 <= found <= trials or trials < 1:
             raise ValueError(f"hits must be from 0 to the number of fits, at least 1; got {found} of {trials}.")
-    tail = (1 - confidence) / 2
-    hit = 0.0 if true_positives == 0 else beta.ppf(tail, true_positives, positives - true_positives + 1)
-    quiet = negatives - false_positives
-    alarm = 1.0 if quiet == 0 else beta.isf(tail, false_positives + 1, quiet)
-    return float(hit), float(alarm)
+    hit, _ = binomial_interval(true_positives, positives, confidence)
+    _, alarm = binomial_interval(false_positives, negatives, confidence)
+    return hit, alarm
 
 
 def check_confidence(confidence):

@@ -1,7 +1,6 @@
 """Canaries: documents of a word of their own, planted in a corpus and looked for in what a fit releases."""
 
 import warnings
-from inspect import signature
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +10,8 @@ from tqdm import tqdm
 
 from skdplda._validation import at_most
 from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.local import LocalRandomizer
+from skdplda.models import LocalPrivateLDA
 
 __all__ = ["Canaries", "claim_of", "fits", "prepared", "quiet_fit"]
 
@@ -56,8 +57,8 @@ def prepared(estimator):
 
 def claim_of(estimator, n_words):
     """Return what an estimator claims; some claims need the size of the vocabulary."""
-    sized = "n_words" in signature(estimator.privacy_cost).parameters
-    return estimator.privacy_cost(*[n_words] * sized)
+    sized = isinstance(estimator, (LocalRandomizer, LocalPrivateLDA))
+    return estimator.privacy_cost(n_words=n_words) if sized else estimator.privacy_cost()
 
 
 def topics_of(model):

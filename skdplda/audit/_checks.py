@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import beta
 from sklearn.base import clone
 
+from skdplda.attacks import binomial_interval
 from skdplda.audit._audit import audit
 from skdplda.audit._canaries import quiet_fit
 from skdplda.exceptions import EmptySelectionError
@@ -76,21 +76,22 @@ def contribution(estimator):
     divided = getattr(estimator, "_adaptive", None)  # whether releases divide the budget
     sums = [{"released": "topics"}]
     if divided is not None and divided():
-        sums += [{"released": kind} for kind in ("frequent", "words", "votes", "priors", "fit", "vectors")]
+        sums += [{"released": kind} for kind in ("frequent", "words", "votes", "priors", "vector_votes", "vectors")]
         sums.append({"released": "topics", "rounds_before": LATE})
         if estimator.prior is None:
             words, vectors = [f"word{i}" for i in range(N_WORDS)], np.cos(np.arange(4.0 * N_WORDS)).reshape(N_WORDS, 4)
             prior = PublicPrior.from_vectors((words, vectors)).for_words(words)
             estimator = clone(estimator).set_params(prior=prior)
-    for n_topics, asked in product((1, 2), sums):  # one topic comes nearest to the bound, two have hidden draws
+    for n_topics, options in product((1, 2), sums):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
-        without, norm, bound = model.audit_contributions(X, **asked)
+        without = model.audit_contributions(X, **options)
+        norm, bound = without.norm, without.bound
         for scale in (0, 1, 1, 3, 30, 1000, 20_000):
             document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
             document[0, rng.integers(N_WORDS)] += scale
             wider = sp.vstack([X, sp.csr_array(document)], format="csr")
-            total = model.audit_contributions(wider, **asked)[0]
-            moved = (total - without).astype(object)  # exact: squares do not fit in 64 bits
+            total = model.audit_contributions(wider, **options).total
+            moved = (total - without.total).astype(object)  # exact: squares do not fit in 64 bits
             size = np.abs(moved).sum() if norm == 1 else (moved**2).sum() ** 0.5
             largest = max(largest, float(size))
     return largest > bound, f"a document moves the sum by {largest / bound:.6g} of the bound"
@@ -115,7 +116,7 @@ def single_unit_delta(estimator):
     else:
         X = [" ".join(f"word{number}" for number in range(SINGLE_WORDS))]
     named = sum(names_words(estimator, X) for _ in range(SINGLE_FITS))
-    low = 0.0 if named == 0 else float(beta.ppf(1 - CERTAIN, named, SINGLE_FITS - named + 1))
+    low, _ = binomial_interval(named, SINGLE_FITS, 2 * CERTAIN - 1)
     delta = estimator.privacy_cost().delta
     return low > delta, f"words named in {named} of {SINGLE_FITS} fits: probability >= {low:.3g}, delta is {delta:.3g}"
 

@@ -1,7 +1,7 @@
 """Canaries for one fit, and attacks on all that it releases: one class for each kind of private mechanism.
 
-A canary has cells of the released tables for itself: a word that no other document has. What stands in its cells is
-made of its coin and of noise; what it would add is known from public tables, by asking the same E-step.
+A canary has cells of the released tables for itself: a word that no other document has. What its cells hold is
+made of its coin and of noise; what it would add is known from public tables, by the same E-step.
 """
 
 import math
@@ -16,14 +16,14 @@ from sklearn.base import clone
 from skdplda.audit._pairs import Composition
 from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, EmbeddingTopics, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
-from skdplda.rounds import FORGET, GRID, BudgetPlan, least_total
+from skdplda.rounds import FORGET, NORM_BOUND, BudgetPlan, least_total
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 
 __all__ = ["design_of"]
 
-TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` may ask for more
-# Of noise in a direction of the cells, where 1 is claimed: what is not told from 0, and what is far below 1. Estimates
+TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` may need more
+# Of noise in a direction of the cells, where 1 is claimed: what is taken for 0, and what is far below 1. Estimates
 # from so many canaries a cell are off by 0.3. All chosen by hand.
 LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
 MOST_WORDS = 2**18  # of a table that is widened by unused words
@@ -31,7 +31,7 @@ MOST_WORDS = 2**18  # of a table that is widened by unused words
 DOCUMENTS, MOST_TOGETHER = 8, 50_000
 SIMULATED = 4096  # words, whose way through the rounds of a selection is simulated
 STEEPNESS = 0.5  # of likelihood ratios, in deviations of cells; chosen on PCTD and VIPSLDA without a corpus
-# Of the least signal at which a fit asks for topics: canaries among so many unused words leave as much.
+# Of the least signal at which a fit releases topics: canaries among so many unused words leave as much.
 WEAK_SIGNAL = 0.8
 # Other documents of a canary's word, which settle its topic: so many deviations of one round's noise, where these are
 # not too many documents in all. Chosen on PCTD, without a corpus.
@@ -128,7 +128,7 @@ class RoundsDesign(Design):
         self._seen, self._means, self._llr = [], [], np.zeros(n_canaries)
 
     def _least_words(self, n_topics):
-        """Return of how many words, most of them unused, the fit asks for word frequencies and no topics.
+        """Return of how many words, most of them unused, the fit releases word frequencies and no topics.
 
         The topics that a canary's word draws are hidden, and hide more than is claimed. Word frequencies do not.
         """
@@ -137,7 +137,7 @@ class RoundsDesign(Design):
         return n_words if n_words <= MOST_WORDS else 0
 
     def _best_number(self, n_topics):
-        """Return how many others have a canary's word, so that its topic is settled; none where no topics are asked."""
+        """Return how many others have a canary's word, to settle its topic; none where no topics are released."""
         deviation = self._plan.deviation(0)
         if isinstance(self._plan, BudgetPlan):
             if self._m / 2 < least_total(n_topics) * deviation * math.sqrt(self._n_words):
@@ -167,13 +167,13 @@ class RoundsDesign(Design):
 
     def observe(self, kind, query, noisy, multiplier):
         """Take in a release: the canaries' rows, and what each would add to its own."""
-        if query.kind in ("fit", "vectors"):
+        if query.kind in ("vector_votes", "vectors"):
             raise ValueError("canaries share sums of word vectors, of which one fit shows nothing; use prior=None.")
         if len(noisy) != self._n_words:  # votes, and topics of frequent words alone, which the attack leaves alone
             return
         rows = slice(self._first, self._first + self._m)
         added = np.asarray(self._added(query)[rows], np.float64)
-        noisy, scale = np.asarray(noisy[rows], np.float64) - self._others * added, multiplier * GRID
+        noisy, scale = np.asarray(noisy[rows], np.float64) - self._others * added, multiplier * NORM_BOUND
         if self._plan.law.norm == 1:
             self._llr += (np.abs(noisy) - np.abs(noisy - added)).sum(axis=1) / scale
             return
@@ -182,7 +182,7 @@ class RoundsDesign(Design):
 
     def _added(self, query):
         """Return what all canaries would add to a release."""
-        return self._twin.collect(query, len(self._seen), None)
+        return self._twin.collect(query, len(self._seen), None).total
 
     def white_box(self):
         """Return a score of each canary from all releases, positive where its presence is likely."""
@@ -210,8 +210,8 @@ def ratios_of_dependent(seen, means):
     """Return log-likelihood ratios of cells whose noise is not independent; None where it looks as it should.
 
     Right noise has variance 1 in every direction. Where noise comes again in a later release, some difference of the
-    two has less, and tells more than all else. `seen` and `means`, (n_canaries, n_cells), are the cells of each canary
-    in all releases, in standard deviations of the noise, and how presence moves them.
+    two has less, and reveals more than all else. `seen` and `means`, (n_canaries, n_cells), are the cells of each
+    canary in all releases, in standard deviations of the noise, and how presence moves them.
     """
     n_canaries, n_cells = seen.shape
     if n_cells * CANARIES_A_CELL > n_canaries:
@@ -276,10 +276,10 @@ class ClustersDesign(RoundsDesign):
 
 
 def public_row(estimator):
-    """Return one embedding, of as many numbers as the public arrays of an `EmbeddingTopics` ask for."""
-    init, projection, centre = (estimator._public(name) for name in ("init", "projection", "centre"))
-    if init is not None:
-        return init[:1]
+    """Return one embedding, of as many numbers as the public arrays of an `EmbeddingTopics` need."""
+    rows, projection, centre = (estimator._public(name) for name in ("public_rows", "projection", "centre"))
+    if rows is not None:
+        return rows[:1]
     if projection is not None:
         return projection[:, 0][None]
     n_features = max(2, estimator.n_components) if centre is None else len(centre)
@@ -290,7 +290,7 @@ class SweepsDesign(Design):
     """Hybrid sweeps: a canary is a token, the one or the other of two words of its own.
 
     For the white box it is a document by itself, so that its draws have all of their range. The black box does not know
-    what was drawn: its canaries stand in a few documents, whose tokens come to few topics.
+    what was drawn: its canaries are in a few documents, whose tokens come to few topics.
     """
 
     def __init__(self, estimator, X, n_canaries):
@@ -388,10 +388,10 @@ class SelectionDesign(Design):
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = plan = estimator._plan()
-        if plan.noise is None or plan.law.deviation != 1.0 or plan.mechanism in (*plan.IN_TURN, "truncated_geometric"):
+        if plan.mechanism is None or plan.law.deviation != 1.0 or plan.method in (*plan.IN_TURN, "truncated_geometric"):
             raise ValueError(
-                f"mechanism={plan.mechanism!r} with noise={plan.noise!r} has no attack of one fit; mechanism_audits has"
-                " an audit of every selection."
+                f"method={plan.method!r} with mechanism={plan.mechanism!r} has no attack of one fit;"
+                " mechanism_audits has an audit of every selection."
             )
         self._X, self._m, self._first = X, n_canaries, 0 if X is None else X.shape[1]
         self._deviations = plan.mean.deviations if plan.coefficients else plan.scales

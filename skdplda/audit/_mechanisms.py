@@ -63,8 +63,8 @@ class Finding(NamedTuple):
 SMALL = {"n_components": 2, "epsilon": 0.5, "delta": 1e-10, "max_iter": 3, "topic_word_prior": PRIOR}
 SELECTION = {"epsilon": 1.0, "delta": 0.01, "max_words_per_unit": SINGLE_WORDS}
 SELECTIONS = [  # every rule, and its every noise
-    {"mechanism": rule, **({"noise": noise} if noise else {}), **SELECTION}
-    for rule in PartitionPlan.MECHANISMS
+    {"method": rule, **({"mechanism": noise} if noise else {}), **SELECTION}
+    for rule in PartitionPlan.METHODS
     for noise in (None, *noises_of(rule)[1:])
 ]
 ROUNDS = {**SMALL, "max_norm": 5.0}
@@ -83,7 +83,7 @@ EXACT = (exact_totals, many_canaries)
 DELAYED = (exact_moves, many_canaries, replaced_token, drawn_topics)
 REPORTS = (report_law, drawn_reports)
 DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "max_iter")}, (*EXACT, contribution))]
-# estimator -> rows of (parameters, audits). Each option that affects privacy must stand in a row.
+# estimator -> rows of (parameters, audits). Each option that affects privacy must be in a row.
 MECHANISMS: dict = {
     "PrivateCGSLDA": [
         *(({"mechanism": name, **SMALL}, (*EXACT, contribution)) for name in NOISES),
@@ -102,9 +102,9 @@ MECHANISMS: dict = {
             for kind in ("counts", "reports")
             for law in (
                 {"mechanism": "symmetric"},
-                {"mechanism": "symmetric", "max_words": 2},
+                {"mechanism": "symmetric", "max_words_per_document": 2},
                 {"mechanism": "asymmetric", "reports_per_user": 2},
-                {"mechanism": "asymmetric", "max_words": 1},
+                {"mechanism": "asymmetric", "max_words_per_document": 1},
             )
         ),
         *(
@@ -113,7 +113,7 @@ MECHANISMS: dict = {
                     "n_components": 2,
                     "max_iter": 3,
                     "reconstruction": how,
-                    "randomizer": LocalRandomizer(0.25, mechanism=mechanism, max_words=1),
+                    "randomizer": LocalRandomizer(0.25, mechanism=mechanism, max_words_per_document=1),
                 },
                 (*REPORTS, many_canaries),
             )
@@ -126,7 +126,7 @@ MECHANISMS: dict = {
                     "max_iter": 3,
                     "epsilon": 2.0,
                     "epsilon_unit": unit,
-                    "randomizer": LocalRandomizer(mechanism=mechanism, max_words=2, reports_per_user=2),
+                    "randomizer": LocalRandomizer(mechanism=mechanism, max_words_per_document=2, reports_per_user=2),
                 },
                 REPORTS,
             )
@@ -179,7 +179,7 @@ MECHANISMS: dict = {
     "PublishedItemFrequencySelector": [(SELECTION, (single_unit_delta,))],
     "EmbeddingTopics": DEFAULT,
     "PrivateSearchCV": [({"shape": 1.0, **SEARCH}, EXACT), ({"shape": 0.0, **SEARCH}, (exact_totals, many_canaries))],
-    "DPCountVectorizer": [({"mechanism": "weighted_gaussian", **SELECTION}, (single_unit_delta,))],
+    "DPCountVectorizer": [({"method": "weighted_gaussian", **SELECTION}, (single_unit_delta,))],
     "DPVocabularySelector": [(parameters, (single_unit_delta,)) for parameters in SELECTIONS],
 }
 

@@ -43,7 +43,7 @@ def refutes(composition, bound, n_canaries, n_guesses, n_right, error):
 def _possible(pair, n_canaries, n_guesses, n_right, error):
     """Return whether some dependence of the canaries lets `n_right` guesses be right with probability `error`.
 
-    The recursion of the theorem: the least probabilities of fewer right guesses that the pair asks for.
+    The recursion of the theorem: the least probabilities of fewer right guesses that the pair requires.
     """
     hits, alarms = pair.least_alarms
     mass, right = error, n_right * error  # of all outcomes so far; mean number of right guesses in them
@@ -110,7 +110,7 @@ def right_of(composition):
 def chosen_share(composition, bound, n_canaries, error):
     """Return how many guesses show most where the canaries lose just what is claimed. No data are used."""
     if bound == INDEPENDENT and composition.adaptive:
-        return n_canaries  # of fewer guesses only the dominating pair knows, which tells more than any draws do
+        return n_canaries  # of fewer guesses only the dominating pair knows, which is above what any draws reveal
     pair = pair_of(composition)
     best, chosen = -1.0, n_canaries
     for share in SHARES[bound]:

@@ -1,7 +1,8 @@
 """Laws of the privacy loss: the pair of laws that is hardest to hide behind the noise of a whole fit.
 
 Whatever a fit releases of one canary can be made of one draw from P where the canary is present, from Q where it is
-absent. A `LossPair` holds the law of ln dP/dQ on a grid, rounded so that it tells P from Q better than the true one.
+absent. A `LossPair` holds the law of ln dP/dQ on a grid, rounded so that it separates P from Q better than the true
+one.
 """
 
 import math
@@ -26,7 +27,7 @@ class LossPair:
     """Two laws P and Q, by the law of the loss ln dP/dQ under P.
 
     `loss` ascends; `p` are its probabilities under P, and `q`, under Q, exp(-loss) times as much. What is left to 1
-    tells one from the other for sure.
+    decides between them for sure.
     """
 
     def __init__(self, loss, p, q):

@@ -53,15 +53,15 @@ def replaced_token(estimator):
         shown = np.clip(trace.tables[sweeps + 1, drawn], 0, 1)
         preferred = np.maximum(trace.tables[sweeps], 0)
         preferred = preferred[sweeps, drawn] - preferred[sweeps, 1 - drawn]
-        told = (shown[:, 0] - shown[:, 1]) * estimator.noise_epsilon
-        told += np.sign(preferred[:, 0] - preferred[:, 1]) * estimator.inherent_epsilon / 4
-        scores[fit] = told.sum()
+        ratio = (shown[:, 0] - shown[:, 1]) * estimator.noise_epsilon
+        ratio += np.sign(preferred[:, 0] - preferred[:, 1]) * estimator.inherent_epsilon / 4
+        scores[fit] = ratio.sum()
     bound, evidence, refuted = judged(scores, first, estimator.privacy_cost(), False, CERTAIN)
     return refuted, f"{evidence}: epsilon >= {bound:.3g}"
 
 
 def drawn_topics(estimator):
-    """Count the topics drawn for words that the table tells apart: a draw may do so by its range at most.
+    """Count the topics drawn for words that the table distinguishes: a draw may do so by its range at most.
 
     Much noise on the tables makes the weights of words as different as they may be, and one topic is rare: there the
     probabilities differ as much as the weights. Each token is a document. Words are put together by the public table,
@@ -87,7 +87,7 @@ def law_of_reports(channel, document):
     """Return the exact probability of each report of a set of words."""
     absent = Fraction(channel.flips, 2**64)
     present = Fraction(1, 2) if channel.mechanism == "asymmetric" else 1 - absent
-    most = min(channel.max_words or len(document), len(document))
+    most = min(channel.max_words_per_document or len(document), len(document))
     kept = list(combinations(sorted(document), most))
     law = dict.fromkeys(product((0, 1), repeat=channel.n_words), Fraction(0))
     for report, chosen in product(law, kept):
@@ -119,13 +119,13 @@ def report_law(estimator):
     shares = {}
     for unit in ("document", "bit"):
         loss = worst_reports(estimator, unit)[0] * reports  # reports of a user are independent
-        shares[unit] = loss / estimator.privacy_cost(REPORT_WORDS, unit=unit).epsilon
+        shares[unit] = loss / estimator.privacy_cost(n_words=REPORT_WORDS, unit=unit).epsilon
     broken = max(shares.values()) > ROUNDING
     return broken, ", ".join(f"a {unit} loses {share:.9g} of the bound" for unit, share in shares.items())
 
 
 def drawn_reports(estimator):
-    """Draw reports of the two documents, and count the report, that the law says are told apart best."""
+    """Draw reports of the two documents, and count the report, that the law says are distinguished best."""
     randomizer = estimator.device_randomizer(REPORT_WORDS).set_params(random_state=None)
     _, *documents, report = worst_reports(estimator, "document")
     numbers = []
@@ -135,5 +135,5 @@ def drawn_reports(estimator):
         drawn = randomizer.fit_transform(counts).toarray() > 0
         numbers += [int((drawn == np.array(report, bool)).all(axis=1).sum()), REPORTS]
     bound = epsilon_lower_bound(*numbers, confidence=CERTAIN)
-    claim = estimator.privacy_cost(REPORT_WORDS).epsilon / randomizer.reports_per_user
+    claim = estimator.privacy_cost(n_words=REPORT_WORDS).epsilon / randomizer.reports_per_user
     return bound > claim, f"reports drawn lose {bound / claim:.4g} of the bound at least"

@@ -113,7 +113,7 @@ def _attack(args):
     if args.figure:
         from skdplda.plots import AttackRocDisplay
 
-        display = AttackRocDisplay(results=list(results.values())).plot(fpr=RATE)
+        display = AttackRocDisplay(results=results).plot(fpr=RATE)
         display.figure_.savefig(args.figure, dpi=150)
 
 

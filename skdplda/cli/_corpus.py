@@ -24,7 +24,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
     "FORMATS",
-    "Documents",
+    "Texts",
     "add_corpus",
     "add_vocabulary",
     "number",
@@ -100,7 +100,7 @@ def add_vocabulary(command):
 
 def read_corpus(args):
     """Return the counts of a corpus, its words, and the vectorizer that counted them (None for UCI)."""
-    documents = Documents(args)
+    documents = Texts(args)
     if documents.form == "uci":
         return *read_uci(args), None
     vectorizer = public_words(args, documents)
@@ -113,8 +113,8 @@ def refuse_empty(X):
     """Refuse documents of which no word is in the vocabulary: the topics would be noise alone, and be paid for.
 
     That all documents are without words is a fact about all of them, which one document can change: where this error
-    is published, it is an output that no guarantee covers. It tells the curator, who holds the documents, of a wrong
-    file, before anything is spent; estimators, which may run where nobody looks, do not ask. `insights` asks the same.
+    is published, it is an output that no guarantee covers. It warns the curator, who holds the documents, of a wrong
+    file, before anything is spent; estimators, which may run where nobody looks, do not check. So does `insights`.
     """
     if X.shape[0] and not X.nnz:
         raise ValueError(
@@ -181,7 +181,7 @@ def read_words(path):
     return words
 
 
-class Documents:
+class Texts:
     """The texts of a corpus, one at a time, with a progress bar on a terminal.
 
     `args` has the options of `add_corpus`, and maybe `users`. `form` is one of FORMATS, not "auto"; `users` says, after
@@ -319,7 +319,7 @@ class Documents:
                     place += 1
 
     def _name(self, row, place):
-        """Return what a document is called: its number, or what stands under --id."""
+        """Return what a document is called: its number, or its value under --id."""
         return place if self.name is None else str(row.get(self.name))
 
     def _user(self, row, where):
@@ -353,7 +353,7 @@ class Documents:
 
 
 def form_of(path):
-    """Return the format that a path's name tells."""
+    """Return the format that a path's name implies."""
     if path.is_dir():
         return "folder"
     if path.name.startswith("docword."):

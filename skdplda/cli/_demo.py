@@ -74,7 +74,7 @@ def _real_text(options):
     _print_topics({_label(epsilon): model for epsilon, model in models.items()}, words, topics)
     rows = [("unigram (no topics)", unigram_perplexity(X, X_test), None)]
     for epsilon, model in models.items():
-        quality = coherence(model, lee.tokens, words, measure="c_npmi", n_top=10)
+        quality = coherence(model, lee.tokens, words, measure="c_npmi", n_words=10)
         rows.append((_label(epsilon), model.perplexity(X_test), quality))
     print(f"\n  {'':<20}  {'held-out perplexity':>19}  {'coherence (NPMI)':>16}")
     for name, perplexity, quality in rows:

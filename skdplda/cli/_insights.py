@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdplda._files import DAMAGE
-from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
+from skdplda.cli._corpus import Texts, add_corpus, number, read_words, whole
 from skdplda.cli._ledger import add_ledger, charging
 from skdplda.cli._models import add_overwrite, add_report
 from skdplda.cli._paths import refuse_output, refuse_page, with_cards
@@ -30,10 +30,7 @@ def add_insights_command(add):
         "[options]\n       CORPUS --vectors FILE --epsilon E --delta D --report PAGE",
     )
     documents = add_corpus(command)
-    documents.add_argument("--text", dest="column", metavar="NAME", help="the same as --column")
-    documents.add_argument(
-        "--user", "--users", dest="users", metavar="NAME", help="of the author: protects all that one wrote"
-    )
+    documents.add_argument("--users", metavar="NAME", help="of the author: protects all that one wrote")
     command.add_argument(
         "--vectors",
         required=True,
@@ -112,14 +109,14 @@ def refuse_foreign(texts, steps):
     Most often the first texts settle it, and no others are read.
     """
     vectorizer = steps.vectorizer
-    asked = [(steps.embedder.transform, "has a vector: --vectors")]
+    needed = [(steps.embedder.transform, "has a vector: --vectors")]
     if vectorizer.public_vocabulary is not None:
         counter = clone(vectorizer).fit(None)
-        asked.append((lambda some: counter.transform(some).data, "is in the vocabulary: --vocabulary"))
-    for rows_of, what in asked:
+        needed.append((lambda some: counter.transform(some).data, "is in the vocabulary: --vocabulary"))
+    for rows_of, what in needed:
         if texts and not any(rows_of(texts[i : i + BATCH]).any() for i in range(0, len(texts), BATCH)):
             raise ValueError(
-                f"no word of the documents {what} may be of another language, or --column (--text) or --format those of"
+                f"no word of the documents {what} may be of another language, or --column or --format those of"
                 " another corpus; nothing was spent."
             )
 
@@ -134,7 +131,7 @@ def refuse_release(args):
 
 
 def _insights(args):
-    documents = Documents(args)
+    documents = Texts(args)
     if documents.form == "uci":
         raise ValueError("CORPUS: a UCI docword file has counts of words, and no texts to embed.")
     refuse_page(args)
@@ -146,7 +143,7 @@ def _insights(args):
         args.delta,
         embedder=embedder,
         n_components=args.clusters,
-        vocabulary=words,
+        public_vocabulary=words,
         groups=args.users is not None,
     )
     with charging(args, *(step.privacy_cost(groups=args.users is not None) for _, step in pipeline.steps)):
@@ -172,10 +169,10 @@ def _show(args, pipeline):
     whole = max(info[size].clip(lower=0).sum(), 1e-9)
     for _, row in info.sort_values(size, ascending=False).iterrows():
         found, error = row[size], 2 * row[f"{size}_deviation"]
-        told = f"{found:10.0f} +- {error:.0f} texts"
+        printed = f"{found:10.0f} +- {error:.0f} texts"
         if args.users is not None:
-            told = f"{found / whole:10.1%} +- {error / whole:.1%} of the weight of users"
-        print(f"{told}: {', '.join(row['words'])}")
+            printed = f"{found / whole:10.1%} +- {error / whole:.1%} of the weight of users"
+        print(f"{printed}: {', '.join(row['words'])}")
     if args.users is not None:
         print("\nA weight is no number of users: what one user adds to all clusters together is bounded.")
     if below.any():

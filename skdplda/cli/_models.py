@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from skdplda._files import PRIVATE, whole_file
 from skdplda.cli._corpus import (
-    Documents,
+    Texts,
     add_corpus,
     add_vocabulary,
     number,
@@ -92,7 +92,6 @@ def add_fit_commands(add):
     documents = add_corpus(fit)
     documents.add_argument(
         "--users",
-        "--group",
         metavar="NAME",
         help="column or key of the author, for tables: protects all that one wrote",
     )
@@ -117,7 +116,7 @@ def add_fit_commands(add):
         "--documents",
         type=whole,
         metavar="N",
-        help="public estimate of the number of documents, of users with --group; for --topics suggest",
+        help="public estimate of the number of documents, of users with --users; for --topics suggest",
     )
     fit.add_argument("--top-words", type=whole, default=10, metavar="N", help="words shown a topic (default: 10)")
     fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="folder (default: skdplda_topics)")
@@ -214,7 +213,7 @@ def make_model(args, **options):
 
 
 def _noise(model):
-    """Return the noise of a model, or None where it cannot tell."""
+    """Return the noise of a model, or None where it is not known."""
     return model.noise_deviation() if hasattr(model, "noise_deviation") else None
 
 
@@ -306,7 +305,7 @@ def _fit_and_save(args, model, output, suggest):
 
 def _counts(args, model):
     """Return counts, words, users or None, the vectorizer or None, and the model, all within the budget."""
-    documents = Documents(args)
+    documents = Texts(args)
     if documents.form == "uci":
         if args.private_words is not None:
             raise ValueError("--private-words needs texts; the words of a UCI corpus are given by its vocab file.")
@@ -406,7 +405,7 @@ def _released(args, vectorizer, model, words):
 
 
 def _page(args, released):
-    """Write the page that was asked for; return its path by the name that JSON has for it."""
+    """Write the page of --report; return its path by the name that JSON has for it."""
     return {} if args.report is None else {"report": os.fspath(report(released, args.report).resolve())}
 
 
@@ -421,7 +420,7 @@ def _print_topics(shown, top):
 def _save(output, released, top):
     """Write the released values and the guarantee; nothing else of the fit."""
     guarantee = released.privacy_guarantee_
-    released.save(output / OUTPUTS[0], card=False, overwrite=True)  # `refuse_files` has asked
+    released.save(output / OUTPUTS[0], card=False, overwrite=True)  # `refuse_files` has looked
     top.columns = [f"word_{place}" for place in range(1, top.shape[1] + 1)]
     table = top.reset_index(drop=True).to_csv(index_label="topic")
     for name, text in zip(OUTPUTS[1:], (table, f"{guarantee}\n", f"{guarantee.to_json()}\n"), strict=True):
@@ -481,7 +480,7 @@ def _transform(args):
     model = _load(args.model_path).set_params(n_jobs=args.jobs)
     if args.output is not None and os.path.lexists(args.output):
         raise ValueError(f"--output: {args.output!r} is there already; give another name.")
-    documents = Documents(args)
+    documents = Texts(args)
     if documents.form == "uci":
         batches = _uci_batches(args, model)
     else:

@@ -1,4 +1,4 @@
-"""Files that the commands read and write: none may take the place of another, and what is there stays unless asked."""
+"""Files that the commands read and write: none may take the place of another, or of a former one."""
 
 import os
 from pathlib import Path
@@ -65,7 +65,7 @@ OUTPUT = {  # by command
 def refuse_clashes(args):
     """Refuse a command that would write a file in the place of one that it reads, or writes itself.
 
-    Links and other spellings of a path are that path. It is asked before anything is read, so that nothing is spent.
+    Links and other spellings of a path are that path. It is checked before anything is read, so that nothing is spent.
     """
     written = {**WRITTEN, "output": OUTPUT.get(args.command)}
     reads = [(label, Path(path)) for label, paths in _given(args, READ) for path in paths]
@@ -122,7 +122,7 @@ def refuse_output(args, option, path, *beside):
 
 
 def refuse_files(args, option, paths):
-    """Refuse to write over files, unless it was asked for."""
+    """Refuse to write over files, without --overwrite."""
     try:
         refuse_existing(*() if args.overwrite else paths)
     except FileExistsError as error:

@@ -14,13 +14,13 @@ from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
 __all__ = ["Actor", "Part", "added", "direct", "wait"]
 
-POLL = 1.0  # seconds after which a caller asks whether the worker is still there: calls to one that left may never end
+POLL = 1.0  # seconds after which a caller checks whether the worker is there: calls to one that left may never end
 
 
 class Part(NamedTuple):
     """What the driver knows of a run of documents: the documents of each block, and what all blocks have in common.
 
-    `n_words` is None where there is no block with documents. `digest`, if it was asked for, joins those of the blocks
+    `n_words` is None where there is no block with documents. `digest`, if it was wanted, joins those of the blocks
     that have documents, whatever blocks are beside them. The last two are of counts beside embeddings.
     """
 
@@ -62,12 +62,12 @@ class Actor:
         self._loaded[part] = X
         if X is None:
             return Part(tuple(sizes), None, 0, "")
-        n_tokens, told = 0, vocabulary_of(X) if embedded else ()
+        n_tokens, vocabulary = 0, vocabulary_of(X) if embedded else ()
         if not embedded:
             n_tokens = int(counts_of(X).data.sum(dtype=np.int64))
         blocks = pairwise(np.cumsum([0, *sizes]).tolist()) if digest else ()
         digests = [fingerprint(*arrays_of(X[first:last])) for first, last in blocks if first < last]
-        return Part(tuple(sizes), X.shape[1], n_tokens, "".join(digests), *told)
+        return Part(tuple(sizes), X.shape[1], n_tokens, "".join(digests), *vocabulary)
 
     def build(self, part, make, n_words, arguments):
         """Make the state of a part from its documents, which are not kept."""
@@ -148,7 +148,7 @@ def added(results):
 def wait(calls, here):
     """Return the results of (call, address) pairs; all are over when one's error is raised.
 
-    So nobody is at work for an old attempt when the driver makes a new one. `here` tells whether an address is known.
+    So nobody is at work for an old attempt when the driver makes a new one. `here` says whether an address is known.
     """
     results, error = [], None
     for call, address in calls:

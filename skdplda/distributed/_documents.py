@@ -20,7 +20,7 @@ def load_documents(
     digest: bool = False,
     embedded: bool = False,
 ) -> "ShardedDocuments | None":
-    """Let workers load what `fit` was given; None for data on this machine. `digest` says that `data` is asked for."""
+    """Let workers load what `fit` was given; None for data on this machine. `digest` says that `data` is needed."""
     shards = shards_of(X)
     if shards is None:
         return None

@@ -1,11 +1,11 @@
 """Parts of a corpus on workers: sums over all of them, with the parts of a lost worker brought back.
 
-Each worker has one `Actor` that holds some parts; a part is a run of documents and a state made of them. A call asks
-every state for an array of integers; actors add up what their own states and those below them in a tree return.
+Each worker has one `Actor` that holds some parts; a part is a run of documents and a state made of them. A call gets
+an array of integers from every state; actors add up what their own states and those below them in a tree return.
 
 What a state does follows from its documents, the calls so far and their arguments, which name their random streams.
-So a lost part is built again and the calls are replayed: it is what it was, bit for bit, and no one can tell from the
-result that a worker was lost. Within a call, an actor that is asked again returns the sum that it has.
+So a lost part is built again and the calls are replayed: it is what it was, bit for bit, and no one can see from the
+result that a worker was lost. Within a call, an actor that is called again returns the sum that it has.
 """
 
 import time
@@ -117,7 +117,7 @@ class ActorPool:
         """
         own = [()] * len(self._placed) if own is None else own
 
-        def ask():
+        def add_up():
             ranks = sorted(self._actors)
             held = {rank: {} for rank in ranks}
             for part, placed in enumerate(self._placed):
@@ -136,7 +136,7 @@ class ActorPool:
                 raise RuntimeError("a part is missing from a sum, or is in it twice; nothing was released.")
             return np.array(total)
 
-        total = self._attempt(ask)
+        total = self._attempt(add_up)
         self._number += 1
         if self._replays:
             self._log.append((method, shared, own))
@@ -242,8 +242,8 @@ class ActorPool:
         # Functions of __main__ are pickled by value: this one runs on workers that lack the package, too.
         version.__module__ = "__main__"
         mine = version()
-        asked = self._client.run(version, workers=sorted(addresses), on_error="return") if addresses else {}
-        for address, found in asked.items():
+        answers = self._client.run(version, workers=sorted(addresses), on_error="return") if addresses else {}
+        for address, found in answers.items():
             if isinstance(found, OSError):  # it was lost meanwhile
                 self._gone.add(address)
             elif isinstance(found, Exception):

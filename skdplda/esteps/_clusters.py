@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._bounds import GRID, MARGIN, scaled_to_grid, unit_weights
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights, weighted_words
 from skdplda.rounds._queries import Query, WordTotals
 
 __all__ = [
@@ -36,13 +36,16 @@ FINE = 2**20  # length of a row before the centre is taken away
 LENGTH = 2**12
 # Of a document's squared norm, this share says that it is there, and the rest its direction; not tuned.
 SIZE_SHARE = 0.1
-SIZE = int(GRID * math.sqrt(SIZE_SHARE) * (1 - MARGIN))  # a document's contribution to the size of its cluster
-STEP = int(GRID * math.sqrt(1 - SIZE_SHARE) / LENGTH)  # and to the sum of directions, per unit of its direction
+SIZE = int(NORM_BOUND * math.sqrt(SIZE_SHARE) * (1 - MARGIN))  # a document's contribution to the size of its cluster
+STEP = int(NORM_BOUND * math.sqrt(1 - SIZE_SHARE) / LENGTH)  # and to the sum of directions, per unit of its direction
 # Of soft assignment: length of a document's weights and of its direction, and a contribution per unit of both.
 WEIGHTS, SOFT_LENGTH = 2**7, 2**9
-SOFT_STEP = int(GRID * math.sqrt(1 - SIZE_SHARE) / (WEIGHTS * SOFT_LENGTH))
+SOFT_STEP = int(NORM_BOUND * math.sqrt(1 - SIZE_SHARE) / (WEIGHTS * SOFT_LENGTH))
 SINGLE_MARGIN = 1e-6  # as MARGIN, of single precision
-APART, FINEST = 2**12, 2**10  # products of directions that are told apart, and the largest weight before it is scaled
+APART, FINEST = (
+    2**12,
+    2**10,
+)  # steps of products of directions, and the largest weight before it is scaled
 NOWHERE = -1  # the cluster of a document without a direction
 BLOCK = 2**20  # numbers that a block of rows has, about
 MOST_ROWS = 2**15  # of a block: sums of so many directions fit into 32 bits
@@ -50,15 +53,7 @@ EXACT_ROWS = 2**8  # whose weighted directions single precision adds up exactly
 
 
 class Embeddings(NamedTuple):
-    """What documents are to the E-step.
-
-    Parameters
-    ----------
-    vectors : ndarray or csr_array of shape (n_documents, n_dimensions)
-        Any numbers.
-    counts : csr_array of shape (n_documents, n_words) or None
-        As from `check_counts`, shortened.
-    """
+    """What documents are to the E-step: vectors, (n_documents, n_dimensions), any numbers; and word counts, or None."""
 
     vectors: Any
     counts: Any = None
@@ -153,14 +148,8 @@ def grid_directions(rows, centre=None):
     """Return the directions of rows as whole numbers of length LENGTH at most, (n, n_dimensions), float64.
 
     A row that has no direction is one of zeros: if a number in it is not finite, if all are 0, or if nothing is left
-    without the centre. Each row is made from itself alone, to the last bit: all that is added up is whole numbers.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_dimensions)
-        Any numbers.
-    centre : ndarray of shape (n_dimensions,) or None, default=None
-        As in `DirectionSums`.
+    without the `centre`, as in `DirectionSums`. Each row is made from itself alone, to the last bit: all that is added
+    up is whole numbers.
     """
     with np.errstate(all="ignore"):  # wider numbers may become infinite
         rows = np.asarray(rows).astype(np.float64)
@@ -191,12 +180,7 @@ def _of_length(q, length):
 class ClusterEStep:
     """E-step of the private loop for its queries; it keeps nothing between rounds but what follows from a centre.
 
-    Parameters
-    ----------
-    X : Embeddings
-        The documents.
-    units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`. Nothing is drawn.
+    X are `Embeddings`; the others are as in `skdplda.rounds.EStep`. Nothing is drawn.
     """
 
     def __init__(self, X, units=None, *, randomness=None, n_threads=1, first_document=0):
@@ -237,7 +221,7 @@ class ClusterEStep:
         """Return the cluster of each document."""
         labels = np.empty(self._X.shape[0], np.int64)
         for rows, directions, products in self._products(query):
-            labels[rows] = nearest(directions, products)
+            labels[rows] = nearest_cluster(directions, products)
         return labels
 
     def sum_directions(self, query):
@@ -251,7 +235,7 @@ class ClusterEStep:
         table = None if query.sharpness is None else weight_table(query.sharpness)
         labels, of_shared = np.empty(len(shared), np.int64), []
         for rows, directions, products in self._products(query):
-            labels[rows] = nearest(directions, products)
+            labels[rows] = nearest_cluster(directions, products)
             known, alone = labels[rows] != NOWHERE, ~shared[rows]
             total[:, 0] += SIZE * np.bincount(labels[rows][known & alone], minlength=n_clusters)
             if table is None:
@@ -265,12 +249,14 @@ class ClusterEStep:
                 weights[~alone] = 0
                 total[:, 1:] += SOFT_STEP * _weighted_sums(weights, soft_directions(directions))
         if shared.any():
-            self._add_shared(total, query, np.flatnonzero(shared), labels, sp.vstack(of_shared, format="csr"))
-        return total
+            sums = Contributions(total.shape)
+            self._add_shared(sums, query, np.flatnonzero(shared), labels, sp.vstack(of_shared, format="csr"))
+            total += sums.bounded().total
+        return bounded_elsewhere(total, 2, self.n_units)
 
-    def _add_shared(self, total, query, documents, labels, weights):
+    def _add_shared(self, sums, query, documents, labels, weights):
         """Add units of several documents, which have the rows of `weights`, (n_documents, n_clusters)."""
-        n_clusters, n_dimensions = weights.shape[1], total.shape[1] - 1
+        n_clusters, n_dimensions = weights.shape[1], self._X.shape[1]
         order = np.argsort(self._unit[documents], kind="stable")  # documents, unit by unit
         documents, weights = documents[order], weights[order]
         names, unit = np.unique(self._unit[documents], return_inverse=True)
@@ -278,7 +264,7 @@ class ClusterEStep:
         for begin in range(0, len(names), n_together):
             rows = slice(*np.searchsorted(unit, (begin, begin + n_together)))
             cell, found = self._unit_sums(query, documents[rows], unit[rows] - begin, labels, weights[rows])
-            np.add.at(total, cell % n_clusters, scaled_to_grid(found, cell // n_clusters, n_together))
+            sums.add_scaled(found, cell % n_clusters, cell // n_clusters, n_together)
 
     def _unit_sums(self, query, documents, unit, labels, weights):
         """Return (unit * n_clusters + cluster, sums before they are scaled) of units' occupied clusters."""
@@ -311,20 +297,15 @@ class ClusterEStep:
         return found if query.sharpness is None else soft_directions(found)
 
     def sum_words(self, query):
-        """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down: (n_words, 1)."""
-        counts = self._X.counts
-        per_token = np.repeat(unit_weights(counts, self._units, 2).astype(np.int64), np.diff(counts.indptr))
-        total = np.zeros((counts.shape[1], 1), np.int64)
-        np.add.at(total[:, 0], counts.indices, per_token * counts.data)
-        return total
+        """Return the sum of word counts, each unit's scaled to the norm bound, rounded down: (n_words, 1)."""
+        total = weighted_words(self._X.counts, unit_weights(self._X.counts, self._units, 2))
+        return bounded_elsewhere(total[:, None], 2, self.n_units)
 
     def sum_cluster_words(self, query):
         """Return weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together."""
-        counts, n_clusters = self._X.counts, len(query.centres)
-        n_words = counts.shape[1]
-        labels = self._labels(query)
+        counts, n_words = self._X.counts, self._X.counts.shape[1]
+        labels, sums = self._labels(query), Contributions(query.shape)
         order = self._units[1]  # documents, unit by unit
-        total = np.zeros(n_clusters * n_words, np.int64)
         ends = np.concatenate([[0], np.cumsum(np.diff(counts.indptr)[order])])[self._units[0]]
         first = 0
         while first < self.n_units:
@@ -333,14 +314,10 @@ class ClusterEStep:
             documents = documents[labels[documents] != NOWHERE]
             part = sp.coo_array(counts[documents])
             of = documents[part.row]
-            keys = (self._unit[of] - first) * (n_clusters * n_words) + labels[of] * n_words + part.col
-            keys, place = np.unique(keys, return_inverse=True)
-            values = np.zeros(len(keys), np.int64)
-            np.add.at(values, place, part.data.astype(np.int64) * query.word_weights[part.col])
-            unit, cell = np.divmod(keys, n_clusters * n_words)
-            np.add.at(total, cell, scaled_to_grid(values, unit, last - first))
+            values = part.data.astype(np.int64) * query.word_weights[part.col]
+            sums.add_scaled(values, labels[of] * n_words + part.col, self._unit[of] - first, last - first)
             first = last
-        return total.reshape(n_clusters, n_words)
+        return sums.bounded()
 
     def arrays(self):
         """Return the hidden state: none."""
@@ -350,7 +327,7 @@ class ClusterEStep:
         """Restore the hidden state: none."""
 
 
-def nearest(directions, products):
+def nearest_cluster(directions, products):
     """Return the cluster of each document: the first of those with the largest product, or NOWHERE."""
     labels = np.zeros(len(directions), np.int64) if products is None else products.argmax(axis=1)
     labels[~directions.any(axis=1)] = NOWHERE
@@ -366,12 +343,8 @@ def weight_table(sharpness):
 def soft_weights(products, table):
     """Return the weights of documents in clusters, whole numbers of length WEIGHTS at most, and nearly so.
 
-    Parameters
-    ----------
-    products : ndarray of shape (n_documents, n_clusters)
-        Of directions and clusters, both of length LENGTH.
-    table : ndarray
-        As from `weight_table`.
+    `products`, (n_documents, n_clusters), are those of directions and clusters, both of length LENGTH; `table` is as
+    from `weight_table`.
     """
     below = products.max(axis=1, keepdims=True) - products
     below *= np.float32(1 / APART)

@@ -11,7 +11,7 @@ from skdplda._validation import check_groups, unit_of_documents
 from skdplda.esteps._variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
 from skdplda.exact._expected import ExpectedTopics
 from skdplda.exact._inferred import InferredPriors
-from skdplda.rounds._bounds import GRID, unit_weights, word_weights
+from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, unit_weights, word_weights
 from skdplda.rounds._checkpoint import held
 
 __all__ = ["GibbsEStep", "StartedGibbsEStep"]
@@ -37,7 +37,7 @@ class GibbsEStep:
     n_topics : int
         Number of topics.
     order : {1, 2, None}
-        Norm in which a unit's contribution is bounded by GRID. None: each token counts 1, and the sum is the next
+        Norm in which a unit's contribution is bounded by NORM_BOUND. None: each token counts 1, and the sum is the next
         table, so that draws need the self-count correction.
     priors : callable
         Returns alpha, of shape (n_topics,), and beta of a round.
@@ -61,7 +61,7 @@ class GibbsEStep:
     ):  # fmt: skip
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
-        self._unit = unit_of_documents(units)
+        self._unit, self._order = unit_of_documents(units), order
         self._exact, self._words = order is None, X if soft_counts else None
         self._weight = None if order is None or soft_counts else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
@@ -94,7 +94,7 @@ class GibbsEStep:
         else:
             weight = self._weight if active is None else self._weight * active
             self._tokens.sum_weighted(self._sum, weight, n_threads)
-        return self._sum
+        return self._sum if self._exact else bounded_elsewhere(self._sum, self._order, self.n_units)
 
     def _sum_soft_counts(self, table, alpha, beta, active):
         """Set the sum to that of the words' probabilities of topics, given the documents' topic counts."""
@@ -104,7 +104,7 @@ class GibbsEStep:
         documents = np.arange(X.shape[0]) if active is None else np.flatnonzero(active)
         self._sum[:] = 0
         e_step(
-            X.indptr, X.indices, X.data, documents, rows, alpha + np.float32(HALF), None, 1, GRID, 1, 0.0, 0.0,
+            X.indptr, X.indices, X.data, documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0, 0.0,
             self._sum, self._n_threads,
             word_weight=word_weights(table), state=self._tokens.document_topics(self._n_threads), given=True,
         )  # fmt: skip
@@ -132,12 +132,7 @@ class StartedGibbsEStep:
     """E-step of the private loop: its first rounds infer topics, as `VariationalEStep`, and later ones draw them.
 
     Draws settle early: under noise one topic may stay two halves, while two others share a third. Inferred topics stay
-    soft until they have come apart.
-
-    Parameters
-    ----------
-    X, units, n_topics, priors, n_sweeps, soft_counts, randomness, n_threads, first_document
-        As in `GibbsEStep`; the norm is L2.
+    soft until they have come apart. The parameters are those of `GibbsEStep`; the norm is L2.
     """
 
     def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, soft_counts, **options):

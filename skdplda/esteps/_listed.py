@@ -14,15 +14,8 @@ __all__ = ["ListedEStep"]
 class ListedEStep:
     """E-step of the loop without noise: local sweeps of delayed-count Gibbs sampling, as `GibbsEStep` with order None.
 
-    The law of the draws is the same. A token costs the topics that its word has, and no step of a round visits all
-    words times all topics.
-
-    Parameters
-    ----------
-    X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as from `check_counts`.
-    n_topics, priors, n_sweeps, first_expected
-        As in `GibbsEStep`.
+    The law of the draws and the parameters are the same. A token costs the topics that its word has, and no step of a
+    round visits all words times all topics.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from skdplda._arithmetic import log, total
 from skdplda._kernels._mixture import responsibilities, word_sums
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._bounds import equal_contributions
+from skdplda.rounds._bounds import bounded_elsewhere, equal_contributions
 from skdplda.rounds._checkpoint import held
 from skdplda.semantics import UnitMatrix
 
@@ -19,21 +19,10 @@ EVERYONE = np.empty(0, np.uint8)
 class SegmentEStep:
     """E-step of the private loop: the responsibilities of topics for each document's segments.
 
-    Parameters
-    ----------
-    X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X a `UnitMatrix`, or word counts, of which each token is a segment. Nothing is
-        drawn.
-    n_topics : int
-        Number of topics.
-    order : {2, None}
-        2: the contribution of a privacy unit has L2 norm GRID at most, in integers. None: each word counts 1.
-    alpha : ndarray of shape (n_topics,)
-        Prior of topic proportions.
-    beta : float
-        Prior of words.
-    n_updates : int
-        How often a document's topic proportions are updated in a round.
+    X is a `UnitMatrix`, or word counts, of which each token is a segment; `units`, `n_threads` and `first_document` are
+    as in `skdplda.rounds.EStep`, and nothing is drawn. With an `order` of 2 the contribution of a privacy unit has L2
+    norm NORM_BOUND at most, in integers; with None each word counts 1. `alpha`, (n_topics,), and `beta` are the priors
+    of topic proportions and of words. A document's topic proportions are updated `n_updates` times a round.
     """
 
     def __init__(
@@ -42,7 +31,7 @@ class SegmentEStep:
         X = X if isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
         units = check_groups(None, len(X)) if units is None else units
         self.n_units = len(units[0]) - 1
-        self._unit = unit_of_documents(units)
+        self._unit, self._order = unit_of_documents(units), order
         self._start = X.start
         self._indptr = X.counts.indptr.astype(np.int64)
         self._words = X.counts.indices.astype(np.int32)
@@ -63,7 +52,8 @@ class SegmentEStep:
         active = EVERYONE if active is None else np.ascontiguousarray(active[self._unit])
         self.infer(self.log_topics(query.table), self._counts, NOTHING, active)
         word_sums(*self._by_word, self._responsibilities, self._sum, self._n_threads)
-        return self._sum
+        exact = self._order is None
+        return self._sum if exact else bounded_elsewhere(self._sum, self._order, self.n_units)
 
     def log_topics(self, table):
         """Return the logarithm of the topics' word probabilities, (n_words, n_topics)."""

@@ -5,9 +5,9 @@ import numpy as np
 from skdplda._arithmetic import digamma, exp, mean, total
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda.exact._inferred import ExpectedPriors
-from skdplda.rounds._bounds import GRID, word_weights
+from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, word_weights
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._documents import Documents
+from skdplda.rounds._documents import CutDocuments
 
 __all__ = ["HALF", "REMEMBERED_UPDATES", "TOKEN_WEIGHT", "VariationalEStep", "round_priors"]
 
@@ -35,7 +35,7 @@ class VariationalEStep:
     Parameters
     ----------
     X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as in `Documents`.
+        As in `skdplda.rounds.EStep`; X as in `CutDocuments`.
     n_topics : int
         Number of topics.
     priors : callable
@@ -44,8 +44,8 @@ class VariationalEStep:
     exact : bool
         Whether each token counts TOKEN_WEIGHT, without a bound.
     max_norm : float or None
-        Bound on the L2 norm of a unit's word counts, which GRID stands for. None: the soft counts of each document are
-        scaled to the L2 norm bound, in fixed point; for users their word counts are, which bounds the soft counts.
+        Bound on the L2 norm of a unit's word counts, which is NORM_BOUND in fixed point. None: the soft counts of each
+        document are scaled to the norm bound; for users their word counts are, which bounds the soft counts.
     max_length : int or None
         As in `cut_documents`.
     max_iter : int
@@ -68,12 +68,14 @@ class VariationalEStep:
         weighted=False, remember=False, collapsed=False, relaxation=1.0, first_document=0,
     ):  # fmt: skip
         self._shape, self.priors = (X.shape[1], n_topics), priors
-        self._max_iter, self._tol, self._relaxation = max_iter, tol, relaxation
-        self._norm = GRID if units is None and max_norm is None and not exact else 0
+        self._max_iter, self._tol, self._relaxation, self._exact = max_iter, tol, relaxation, exact
+        self._norm = NORM_BOUND if units is None and max_norm is None and not exact else 0
         self._least = None if exact or self._norm else max_norm or 1.0
         self._n_threads, self._weighted, self._collapsed = n_threads, weighted, collapsed
         self._remembers, self._state = remember, None  # memory is taken in the first round: there may be none
-        self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
+        self._documents = CutDocuments(
+            X, units, max_length=max_length, key=randomness.key, first_document=first_document
+        )
         self.n_units = self._documents.n_units
 
     def _parts(self, active):
@@ -111,7 +113,7 @@ class VariationalEStep:
             )  # fmt: skip
         if infers:
             self.priors.update(round_, self._state, counts / TOKEN_WEIGHT)
-        return counts
+        return counts if self._exact else bounded_elsewhere(counts, 2, self.n_units)
 
     def arrays(self):
         """Return the hidden state."""

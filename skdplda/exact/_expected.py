@@ -27,12 +27,7 @@ def first_expected(n_rounds, n_topics, alpha):
 class ExpectedTopics:
     """What documents contribute to the last rounds, given the topics that their tokens have in the end.
 
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        Counts, as from `check_counts`.
-    n_topics, n_threads : int
-        As in `GibbsEStep`.
+    X has counts, as from `check_counts`; the others are as in `GibbsEStep`.
     """
 
     def __init__(self, X, n_topics, n_threads):
@@ -60,11 +55,5 @@ class ExpectedTopics:
 
 
 def expected_table(sums, table, alpha, beta):
-    """Make the next table, of expected counts, of the sums that were collected from a table, in its place.
-
-    Returns
-    -------
-    table : float32 array of shape (n_words, n_topics)
-        The same array.
-    """
+    """Make the next table, of expected counts, of the sums that were collected from a table, in its place."""
     return next_table(sums, table, alpha.astype(np.float32), beta)

@@ -19,18 +19,8 @@ MOST_WORD_PRIOR = 100.0  # of a word, on average, where it follows the word freq
 class InferredPriors:
     """Priors of rounds without noise that maximise the likelihood of the counts, by Minka's fixed point [1]_.
 
-    Until they are inferred, and while topics form, they are as `annealed`.
-
-    Parameters
-    ----------
-    alpha : ndarray of shape (n_topics,)
-        Of topic proportions, to start from.
-    beta : float
-        Of words, to start from.
-    infers : tuple of bool
-        Whether alpha, and whether beta, is inferred.
-    n_rounds : int
-        Of the fit.
+    They start from `alpha`, (n_topics,), of topic proportions, and `beta`, of words; `infers` says of both whether it
+    is inferred. Until then, and while topics form, they are as `annealed`.
 
     References
     ----------
@@ -38,7 +28,7 @@ class InferredPriors:
     """
 
     def __init__(self, alpha, beta, infers, n_rounds):
-        self.alpha, self.beta, self._infers, self._n_rounds = alpha, beta, infers, n_rounds
+        self.alpha, self.beta, self._which, self._n_rounds = alpha, beta, infers, n_rounds
 
     def __call__(self, round_):
         """Return alpha, of shape (n_topics,), and beta of a round."""
@@ -56,9 +46,9 @@ class InferredPriors:
 
     def _infer(self, document_topics, word_topics):
         """Infer the priors; the counts of documents come from a function, those of words are (n_words, n_topics)."""
-        if self._infers[0]:
+        if self._which[0]:
             self.alpha = fixed_point(document_topics(), self.alpha)
-        if self._infers[1]:
+        if self._which[1]:
             shared = np.full(len(word_topics), self.beta)
             self.beta = float(fixed_point(word_topics.T, shared, shared=True)[0])
 
@@ -80,11 +70,6 @@ class ExpectedPriors(InferredPriors):
     formed, an inferred prior of words is beta times the word frequencies over those of the uniform distribution: topics
     which the documents do not prove end in the word frequencies.
 
-    Parameters
-    ----------
-    alpha, beta, infers, n_rounds
-        As in `InferredPriors`.
-
     References
     ----------
     .. [2] Y. W. Teh, D. Newman, M. Welling (2006). A collapsed variational Bayesian inference algorithm for latent
@@ -97,7 +82,7 @@ class ExpectedPriors(InferredPriors):
 
     def fit_words(self, table, round_):
         """Take the word frequencies from the last table; while topics form, all words have the same prior."""
-        if self._infers[1] and round_ >= INFER_FROM:
+        if self._which[1] and round_ >= INFER_FROM:
             words = total(table, axis=1) + 1
             self.shape = words / mean(words)
 
@@ -117,30 +102,20 @@ class ExpectedPriors(InferredPriors):
 
     def _infer(self, document_topics, word_topics):
         """Infer the priors from expected counts, (n_documents, n_topics) and (n_words, n_topics)."""
-        if self._infers[0]:
+        if self._which[0]:
             counts = np.maximum(document_topics.astype(np.float64), 0)  # empty documents have no topics: -1
             lengths = np.maximum(np.rint(total(counts, axis=1)), 1.0)[:, None]
             some = 1 - exp(lengths * log1p(-np.minimum(counts / lengths, 1)))
             self.alpha = fixed_point(counts, self.alpha, some=some, n_steps=EXPECTED_STEPS)
-        if self._infers[1]:
+        if self._which[1]:
             self.beta = proportional_fixed_point(word_topics.T, self.beta, self.shape)
 
 
 def fixed_point(counts, prior, shared=False, some=1.0, n_steps=INFER_STEPS):
-    """Return the Dirichlet prior after some steps towards the most likely one of rows of counts.
+    """Return the Dirichlet prior after `n_steps` towards the most likely one of rows of counts, (n_rows, n).
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_rows, n)
-        Of multinomials whose proportions have the prior.
-    prior : ndarray of shape (n,)
-        To start from.
-    shared : bool, default=False
-        Whether all entries are the same.
-    some : float or ndarray of shape (n_rows, n), default=1.0
-        Probability that a count is not 0, where the counts are expected ones.
-    n_steps : int, default=INFER_STEPS
-        How many.
+    The rows are of multinomials whose proportions have the prior; `prior`, (n,), is where to start. All its entries are
+    the same if they are `shared`. `some` is the probability that a count is not 0, where the counts are expected ones.
     """
     counts = counts.astype(np.float64)
     totals, counts = total(counts, axis=1), counts / np.maximum(some, 1e-12)
@@ -154,16 +129,10 @@ def fixed_point(counts, prior, shared=False, some=1.0, n_steps=INFER_STEPS):
 
 
 def proportional_fixed_point(counts, beta, shape):
-    """Return the factor of a Dirichlet prior of given proportions, after steps towards the most likely one.
+    """Return the factor `beta` of a Dirichlet prior after steps towards the most likely one of expected counts.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_rows, n)
-        Expected counts of multinomials whose proportions have the prior.
-    beta : float
-        To start from: the mean of the prior.
-    shape : ndarray of shape (n,)
-        The prior over its mean.
+    `counts`, (n_rows, n), are of multinomials whose proportions have the prior, which is `beta` times `shape`, of mean
+    1.
     """
     totals, some = total(counts, axis=1), -expm1(-counts)
     counts = counts / np.maximum(some, 1e-12)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skdplda.rounds._bounds import total_of
 from skdplda.rounds._loop import active_units, talk
 
 __all__ = ["answer_exactly"]
@@ -19,6 +20,9 @@ def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **opti
     all but the first meet tables that hold topics. The strategy is sent the last of their sums.
     """
 
+    def collected(*asked):
+        return total_of(e_step.collect(*asked), None)
+
     def answer(ask, number):
         spending.take(ask.share)
         query, n_units = ask.query, e_step.n_units
@@ -27,9 +31,9 @@ def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **opti
             before = np.zeros(n_units, np.uint8)
             for rate in GROWTH:  # samples of one round at growing rates contain each other
                 upto = randomness.sample(0, n_units, rate)
-                grows.update(e_step.collect(query, 0, upto - before), 0)
-                query, before = grows.query(None), upto
+                grows.update(collected(query, 0, upto - before), 0)
+                query, before = grows.query(), upto
             active = 1 - before
-        return e_step.collect(query, number, active)
+        return collected(query, number, active)
 
     return talk(strategy, answer, e_step, spending, randomness, **options)

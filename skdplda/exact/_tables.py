@@ -26,24 +26,12 @@ LISTS = ("data", "indices", "indptr")  # the parts of a csr_array
 def annealed(alpha, beta, n_topics, round_, n_rounds, first_expected=None, mean_length=0.0):
     """Return the priors of a round without noise: large at first, so that topics form before large counts hold them.
 
-    They fall linearly to their values over 30 rounds (45 for more than 100 topics), or in half of all rounds: alpha
-    from 0.3, or 0.6 for 101 to 1500 topics; beta from 25 / n_topics, or, if it is less, 5000 / n_topics**2. With more
-    than 100 topics and rounds of expected counts, alpha falls until these from WARM times the root of a document's
-    tokens a topic, 0.6 at most, but not below the least alpha times a document's tokens over LONG. The numbers come
+    They fall linearly to `alpha`, (n_topics,), of topic proportions, and `beta`, of words, over 30 rounds (45 for more
+    than 100 topics), or in half of all rounds: alpha from 0.3, or 0.6 for 101 to 1500 topics; beta from 25 / n_topics,
+    or, if it is less, 5000 / n_topics**2. With more than 100 topics and rounds of expected counts, from
+    `first_expected` on, alpha falls until these from WARM times the root of a document's tokens a topic, `mean_length`
+    over the topics, 0.6 at most, but not below the least alpha times a document's tokens over LONG. The numbers come
     from the tables in "Fewer sweeps" and "How soon" of doc/kernels.rst.
-
-    Parameters
-    ----------
-    alpha : ndarray of shape (n_topics,)
-        Of topic proportions, to end with.
-    beta : float
-        Of words, to end with.
-    n_topics, round_, n_rounds : int
-        Number of topics, of the round and of all rounds.
-    first_expected : int or None, default=None
-        As in `GibbsEStep`.
-    mean_length : float, default=0.0
-        Tokens of a document, on average; used where there is a `first_expected`.
     """
     many = n_topics > 100
     length = min(45 if many else 30, n_rounds // 2)
@@ -67,15 +55,7 @@ class MeanTable:
     """The mean of about KEPT_TABLES tables, evenly spaced in the last half of the rounds.
 
     Of many topics, it is that of the last LAST_TABLES / n_topics rounds of this half, and at least of the last one.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    n_rounds : int
-        Number of rounds.
-    lists : bool, default=False
-        Whether tables and their mean are of type csr_array.
+    With `lists`, tables and their mean are of type csr_array.
     """
 
     def __init__(self, shape, n_rounds, lists=False):
@@ -103,21 +83,9 @@ class ExactTables(Tables):
     """Without noise, each round starts from the last table; the first one counts nothing.
 
     The model is the table of the last round if it is one of expected counts, else a `MeanTable`, as with inferred
-    priors.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    plan : NoisePlan
-        Number of rounds.
-    priors : callable or None, default=None
-        As in `GibbsEStep`, for rounds of expected counts.
-    first_expected : int or None, default=None
-        Number of the first of them, if there is one.
-    lists : bool, default=False
-        Whether tables list the topics of each word (csr_array), as `ListedEStep` takes them. Those of expected counts
-        do not.
+    priors. `priors` are as in `GibbsEStep`, for rounds of expected counts, of which `first_expected` is the number of
+    the first, if there is one. With `lists`, tables list the topics of each word (csr_array), as `ListedEStep` takes
+    them. Those of expected counts do not.
     """
 
     def __init__(self, shape, plan, priors=None, first_expected=None, lists=False):
@@ -125,9 +93,9 @@ class ExactTables(Tables):
         self._mean = MeanTable(shape, plan.n_rounds, lists) if first_expected is None else None
         self._priors, self._first_expected, self._lists = priors, first_expected, lists
 
-    def query(self, norm):
+    def query(self):
         """Return what the next round asks, of the table or of its lists."""
-        return TopicWordCounts(self._counts, norm)
+        return TopicWordCounts(self._counts)
 
     @property
     def table(self):

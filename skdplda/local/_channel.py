@@ -106,7 +106,7 @@ class BitChannel:
         Which law.
     n_words : int
         Size of the public vocabulary, V.
-    max_words : int or None, default=None
+    max_words_per_document : int or None, default=None
         A longer document reports a random part of this many of its words, called L. None: V.
     reports_per_user : int, default=1
         Reports that one user sends at most, ever.
@@ -124,7 +124,7 @@ class BitChannel:
     Examples
     --------
     >>> from skdplda.local import BitChannel
-    >>> channel = BitChannel(1.0, "symmetric", n_words=1000, max_words=5)
+    >>> channel = BitChannel(1.0, "symmetric", n_words=1000, max_words_per_document=5)
     >>> channel.guarantee()
     PrivacyGuarantee(epsilon=10, delta=0, document, replace, local, proven)
     >>> BitChannel(1.0, "symmetric", n_words=1000).guarantee("bit")
@@ -134,7 +134,7 @@ class BitChannel:
     bit_epsilon: float
     mechanism: str
     n_words: int
-    max_words: int | None = None
+    max_words_per_document: int | None = None
     reports_per_user: int = 1
 
     def __post_init__(self):
@@ -146,9 +146,13 @@ class BitChannel:
             )
         if self.mechanism not in MECHANISMS:
             raise ValueError(f"mechanism must be one of {MECHANISMS}; got {self.mechanism!r}.")
-        for name, most in (("n_words", 2**31 - 1), ("max_words", 2**31 - 1), ("reports_per_user", 2**16 - 1)):
+        for name, most in (
+            ("n_words", 2**31 - 1),
+            ("max_words_per_document", 2**31 - 1),
+            ("reports_per_user", 2**16 - 1),
+        ):
             value = getattr(self, name)
-            if name == "max_words" and value is None:
+            if name == "max_words_per_document" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= most:
                 raise ValueError(f"{name} must be an integer from 1 to {most}; got {value!r}.")
@@ -162,7 +166,7 @@ class BitChannel:
         unit: Literal["document", "user", "bit"],
         mechanism: str,
         n_words: int,
-        max_words: int | None = None,
+        max_words_per_document: int | None = None,
         reports_per_user: int = 1,
     ) -> "BitChannel":
         """Return the law with the largest `bit_epsilon` whose guarantee for a unit is within epsilon.
@@ -177,7 +181,7 @@ class BitChannel:
             Which law.
         n_words : int
             Size of the public vocabulary.
-        max_words : int or None, default=None
+        max_words_per_document : int or None, default=None
             As of the class.
         reports_per_user : int, default=1
             As of the class.
@@ -195,11 +199,11 @@ class BitChannel:
         Examples
         --------
         >>> from skdplda.local import BitChannel
-        >>> channel = BitChannel.calibrate(20.0, "document", "symmetric", n_words=1000, max_words=5)
+        >>> channel = BitChannel.calibrate(20.0, "document", "symmetric", n_words=1000, max_words_per_document=5)
         >>> channel.bit_epsilon, channel.guarantee().epsilon
         (2.0, 20.0)
         """
-        epsilon, rest = check_epsilon(epsilon), (mechanism, n_words, max_words, reports_per_user)
+        epsilon, rest = check_epsilon(epsilon), (mechanism, n_words, max_words_per_document, reports_per_user)
         if math.isinf(epsilon):
             return cls(math.inf, *rest)
 
@@ -212,7 +216,7 @@ class BitChannel:
         if not within(low):
             raise ValueError(
                 f"epsilon={epsilon:g} for a {unit} is too small: with {n_words} words, bit_epsilon would be below"
-                f" {SMALLEST_EPSILON:g}, and reports fair coins. Use a larger one, or a smaller max_words."
+                f" {SMALLEST_EPSILON:g}, and reports fair coins. Use a larger one, or a smaller max_words_per_document."
             )
         return cls(high if within(high) else bracket(within, low, high, most=high)[0], *rest)
 
@@ -241,8 +245,8 @@ class BitChannel:
         unit : {"document", "user", "bit"}, default="document"
             "document": the whole content of a document, with at most L distinct words reported, replaced by any other.
             "user": all documents of a user. "bit": whether one word is in the user's documents. Each counts all
-            `reports_per_user` reports. With `max_words` below V the last is more than `bit_epsilon`: a word that comes
-            may push another one out of the report.
+            `reports_per_user` reports. With `max_words_per_document` below V the last is more than `bit_epsilon`: a
+            word that comes may push another one out of the report.
 
         Returns
         -------
@@ -264,8 +268,8 @@ class BitChannel:
             if self.mechanism == "symmetric"
             else f"a present word's bit is a fair coin, an absent one's is 1 with probability {self.one_if_absent:.4g}"
         )
-        if self.max_words is not None:
-            noise += f"; at most {self.max_words} words of a document"
+        if self.max_words_per_document is not None:
+            noise += f"; at most {self.max_words_per_document} words of a document"
         return PrivacyGuarantee(
             epsilon=_up(Fraction(one) * self.reports_per_user) if private else math.inf,
             unit=unit,
@@ -295,7 +299,7 @@ class BitChannel:
         """Loss of a report when a document is replaced: words that go, and as many as fit that come."""
         if math.isinf(self.bit_epsilon):
             return math.inf
-        go = min(self.max_words or self.n_words, self.n_words)
+        go = min(self.max_words_per_document or self.n_words, self.n_words)
         come = min(go, self.n_words - go)
         if self.mechanism == "symmetric":
             return _up((go + come) * Fraction(self.bit_epsilon))
@@ -309,7 +313,7 @@ class BitChannel:
 
     def _word_epsilon(self):
         """Loss of a report when one word comes or goes; with a bound on words it may take another's place."""
-        most = self.max_words or self.n_words
+        most = self.max_words_per_document or self.n_words
         if most >= self.n_words or math.isinf(self.bit_epsilon):
             return self.bit_epsilon
         both = self.bit_epsilon + self._gain_epsilon()
@@ -418,7 +422,7 @@ def randomize_bits(
         key,
         *(_gap_tables(channel.flips) if channel.flips else (np.empty(0, np.uint64), np.empty(0, np.uint16))),
         channel.mechanism == "asymmetric",
-        channel.max_words or 0,
+        channel.max_words_per_document or 0,
         min(n_threads, MOST_THREADS),
     )
     key[:] = 0

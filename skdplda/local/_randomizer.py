@@ -50,7 +50,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
     mechanism : {"symmetric", "asymmetric"}, default="symmetric"
         "symmetric": randomized response [1]_. "asymmetric": a present word's bit is a fair coin and an absent one's is
         rarely 1 [2]_; documents lose about half as much, at the same `bit_epsilon`. Affects privacy: yes.
-    max_words : int or None, default=None
+    max_words_per_document : int or None, default=None
         A longer document reports a random part of this many of its words. None: all. With a bound, the epsilon for the
         document does not grow with the vocabulary; that for a single word becomes nearly twice as much.
         Affects privacy: yes.
@@ -83,7 +83,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
     Examples
     --------
     >>> from skdplda.local import LocalRandomizer
-    >>> randomizer = LocalRandomizer(bit_epsilon=1.0, max_words=10)
+    >>> randomizer = LocalRandomizer(bit_epsilon=1.0, max_words_per_document=10)
     >>> randomizer.fit_transform([[3, 0, 1, 0], [0, 0, 2, 0]]).shape
     (2, 4)
     >>> randomizer.privacy_cost(n_words=1000).epsilon
@@ -93,7 +93,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
     _parameter_constraints = {  # noqa: RUF012
         "bit_epsilon": [Interval(Real, 0, None, closed="right")],
         "mechanism": [StrOptions(set(MECHANISMS))],
-        "max_words": [Interval(Integral, 1, None, closed="left"), None],
+        "max_words_per_document": [Interval(Integral, 1, None, closed="left"), None],
         "reports_per_user": [Interval(Integral, 1, 2**16 - 1, closed="both")],
         "n_jobs": THREADS,
         "random_state": SEED,
@@ -104,14 +104,14 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         bit_epsilon: float = 2.0,
         *,
         mechanism: Literal["symmetric", "asymmetric"] = "symmetric",
-        max_words: int | None = None,
+        max_words_per_document: int | None = None,
         reports_per_user: int = 1,
         n_jobs: int | None = None,
         random_state: Seed = None,
     ) -> None:
         self.bit_epsilon = bit_epsilon
         self.mechanism = mechanism
-        self.max_words = max_words
+        self.max_words_per_document = max_words_per_document
         self.reports_per_user = reports_per_user
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -183,16 +183,25 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         channel : BitChannel
             With the probabilities and the guarantees.
         """
-        return BitChannel(self.bit_epsilon, self.mechanism, n_words, self.max_words, self.reports_per_user)
+        return BitChannel(self.bit_epsilon, self.mechanism, n_words, self.max_words_per_document, self.reports_per_user)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, n_words: int, *, unit: Literal["document", "user", "bit"] = "document") -> PrivacyGuarantee:
+    def privacy_cost(
+        self,
+        *,
+        groups: bool = False,
+        n_words: int | None = None,
+        unit: Literal["document", "user", "bit"] = "document",
+    ) -> PrivacyGuarantee:
         """State the guarantee of a user, without data.
 
         Parameters
         ----------
-        n_words : int
-            Size of the vocabulary.
+        groups : bool, default=False
+            Makes no difference: the guarantee is for all reports of a user.
+        n_words : int or None, default=None
+            Size of the vocabulary; needed for a "document" or "user" unless `max_words_per_document` is at most half of
+            it.
         unit : {"document", "user", "bit"}, default="document"
             What is protected.
 
@@ -200,8 +209,25 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         -------
         guarantee : PrivacyGuarantee
             As `BitChannel.guarantee`.
+
+        Raises
+        ------
+        ValueError
+            If the size of the vocabulary is needed and not given.
         """
-        return stated_guarantee(self, seeded_guarantee(self.channel(n_words).guarantee(unit), self.random_state))
+        channel = self.channel(self._known_size(n_words, unit != "bit"))
+        return stated_guarantee(self, seeded_guarantee(channel.guarantee(unit), self.random_state))
+
+    def _known_size(self, n_words, of_document):
+        """Return a size of the vocabulary to state the guarantee for, which no size above it changes."""
+        if n_words is not None:
+            return n_words
+        if self.max_words_per_document is None and of_document:
+            raise ValueError(
+                "n_words must be given: without max_words_per_document in the randomizer a document's loss grows with"
+                " the vocabulary."
+            )
+        return 2 * (self.max_words_per_document or 1)
 
     def seed(self) -> bytes | None:
         """Return the seed of a call: None for the system's entropy, else 256 bits, with a warning.

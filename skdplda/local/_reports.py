@@ -92,7 +92,7 @@ def make_report(words: Iterable[str], vocabulary: Sequence[str], randomizer: Any
     Examples
     --------
     >>> from skdplda.local import LocalRandomizer, make_report
-    >>> len(make_report(["pear", "kiwi"], ["apple", "pear", "plum"], LocalRandomizer(max_words=1)))
+    >>> len(make_report(["pear", "kiwi"], ["apple", "pear", "plum"], LocalRandomizer(max_words_per_document=1)))
     45
     """
     if isinstance(words, (str, bytes)):
@@ -215,7 +215,7 @@ def _header(randomizer, vocabulary):
         1 + MECHANISMS.index(channel.mechanism),
         channel.reports_per_user,
         channel.n_words,
-        channel.max_words or 0,
+        channel.max_words_per_document or 0,
         channel.bit_epsilon,
         digest,
     )

@@ -111,7 +111,7 @@ def coherence(
     dictionary: Any,
     *,
     measure: Literal["u_mass", "c_v", "c_uci", "c_npmi"] = "c_v",
-    n_top: int = 20,
+    n_words: int = 20,
 ) -> float:
     """Mean coherence of the topics of a model as gensim computes it [1]_, always finite.
 
@@ -131,7 +131,7 @@ def coherence(
     measure : {"u_mass", "c_v", "c_uci", "c_npmi"}, default="c_v"
         Name of the measure. u_mass here is a mean over pairs of words; :func:`u_mass_coherence` is the sum of
         its authors.
-    n_top : int, default=20
+    n_words : int, default=20
         Words per topic, at least 2; as many as gensim's `CoherenceModel` takes by default.
 
     Returns
@@ -154,7 +154,7 @@ def coherence(
     >>> texts = [["cat", "dog"], ["cat", "dog"], ["tax", "law"], ["tax", "law"]]
     >>> good, mixed = [[2, 1, 0, 0], [0, 0, 2, 1]], [[2, 0, 1, 0], [0, 2, 0, 1]]
     >>> names = ["cat", "dog", "tax", "law"]
-    >>> scores = [coherence(topics, texts, names, measure="c_npmi", n_top=2) for topics in (good, mixed)]
+    >>> scores = [coherence(topics, texts, names, measure="c_npmi", n_words=2) for topics in (good, mixed)]
     >>> [round(score, 2) for score in scores]
     [1.0, -0.95]
     """
@@ -162,7 +162,7 @@ def coherence(
     from gensim.matutils import Sparse2Corpus
     from gensim.models.coherencemodel import CoherenceModel
 
-    _check_measure(measure, n_top)
+    _check_measure(measure, n_words)
     if not isinstance(dictionary, Dictionary):
         dictionary = gensim_dictionary(dictionary)
     weights = _topic_weights(model)
@@ -187,13 +187,15 @@ def coherence(
         else:
             source = {"texts": [text for text in texts if text]}
 
-    topics = [[names[column] for column in words if column in present] for words in _top_words(weights, n_top).tolist()]
+    topics = [
+        [names[column] for column in words if column in present] for words in _top_words(weights, n_words).tolist()
+    ]
     judged = [words for words in topics if len(words) >= 2]
     values = np.full(len(topics), _WORST[measure])
     if judged:
         # processes=1: gensim would otherwise start workers.
         judge = CoherenceModel(
-            topics=judged, dictionary=dictionary, coherence=measure, topn=n_top, processes=1, **source
+            topics=judged, dictionary=dictionary, coherence=measure, topn=n_words, processes=1, **source
         )
         with np.errstate(all="ignore"):
             values[[len(words) >= 2 for words in topics]] = judge.get_coherence_per_topic()
@@ -203,14 +205,14 @@ def coherence(
 class _CoherenceScorer:
     """Topic coherence as a scorer; :func:`make_coherence_scorer` makes it."""
 
-    def __init__(self, measure="u_mass", texts=None, feature_names=None, n_top=20):
+    def __init__(self, measure="u_mass", texts=None, feature_names=None, n_words=20):
         self.measure = measure
         self.texts = texts
         self.feature_names = feature_names
-        self.n_top = n_top
+        self.n_words = n_words
 
     def __repr__(self):
-        return f"make_coherence_scorer({self.measure!r}, n_top={self.n_top})"
+        return f"make_coherence_scorer({self.measure!r}, n_words={self.n_words})"
 
     def __call__(self, estimator, X, y=None):
         """Score a fitted topic model, or a fitted pipeline that ends in one: mean over topics, the larger the better.
@@ -222,7 +224,7 @@ class _CoherenceScorer:
         before = estimator[:-1] if steps and len(steps) > 1 else None
         if self.measure == "u_mass" and self.texts is None:
             counts = counts_of(X if before is None else before.transform(X))
-            return float(u_mass_coherence(_topic_weights(model), counts, n_top=self.n_top).mean())
+            return float(u_mass_coherence(_topic_weights(model), counts, n_words=self.n_words).mean())
 
         names = self._names(before, model)
         texts = self.texts
@@ -235,8 +237,8 @@ class _CoherenceScorer:
             dictionary = gensim_dictionary(names)
             bags = [dictionary.doc2bow(_check_text(text)) for text in texts]
             counts = corpus2csc(bags, num_terms=len(names)).T
-            return float(u_mass_coherence(_topic_weights(model), counts, n_top=self.n_top).mean())
-        return coherence(model, texts, names, measure=self.measure, n_top=self.n_top)
+            return float(u_mass_coherence(_topic_weights(model), counts, n_words=self.n_words).mean())
+        return coherence(model, texts, names, measure=self.measure, n_words=self.n_words)
 
     def _names(self, before, model):
         """Return the words of the model's columns."""
@@ -263,7 +265,7 @@ def make_coherence_scorer(
     measure: Literal["u_mass", "c_v", "c_uci", "c_npmi"] = "u_mass",
     texts: list[list[str]] | None = None,
     feature_names: Sequence[str] | None = None,
-    n_top: int = 20,
+    n_words: int = 20,
 ) -> Function:
     """Make a scorer of topic coherence for `scoring=` in cross validation and grid search.
 
@@ -281,7 +283,7 @@ def make_coherence_scorer(
     feature_names : sequence of str or None, default=None
         Words of the model's columns. None asks the steps before the model, or its `feature_names_in_`; u_mass
         without `texts` needs none.
-    n_top : int, default=20
+    n_words : int, default=20
         Words per topic, at least 2; as many as gensim's `CoherenceModel` takes by default.
 
     Returns
@@ -292,7 +294,7 @@ def make_coherence_scorer(
     Raises
     ------
     ValueError
-        If `measure` or `n_top` is not as described. Scoring raises it where texts or words are missing.
+        If `measure` or `n_words` is not as described. Scoring raises it where texts or words are missing.
 
     Examples
     --------
@@ -302,12 +304,12 @@ def make_coherence_scorer(
     >>> from skdplda.metrics import make_coherence_scorer
     >>> X = make_lda_corpus(60, 40, 3, random_state=0).data
     >>> lda = LatentDirichletAllocation(random_state=0)
-    >>> search = GridSearchCV(lda, {"n_components": [2, 3]}, scoring=make_coherence_scorer(n_top=5), cv=2)
+    >>> search = GridSearchCV(lda, {"n_components": [2, 3]}, scoring=make_coherence_scorer(n_words=5), cv=2)
     >>> bool(search.fit(X).best_score_ < 0)
     True
     """
-    _check_measure(measure, n_top)
-    return _CoherenceScorer(measure, texts, feature_names, n_top)
+    _check_measure(measure, n_words)
+    return _CoherenceScorer(measure, texts, feature_names, n_words)
 
 
 def _topic_weights(model):
@@ -317,11 +319,11 @@ def _topic_weights(model):
     return np.asarray(getattr(model, "components_", model))
 
 
-def _check_measure(measure, n_top):
+def _check_measure(measure, n_words):
     if measure not in _WORST:
         raise ValueError(f"measure must be one of {tuple(_WORST)}, got {measure!r}.")
-    if not isinstance(n_top, Integral) or n_top < 2:
-        raise ValueError(f"n_top must be an integer of at least 2, got {n_top!r}.")
+    if not isinstance(n_words, Integral) or n_words < 2:
+        raise ValueError(f"n_words must be an integer of at least 2, got {n_words!r}.")
 
 
 def _check_text(text):

@@ -39,6 +39,7 @@ from skdplda.model_selection._trials import (
     seed_all,
 )
 from skdplda.privacy import (
+    CURATOR,
     MOST_DRAWS,
     BudgetCharge,
     LedgerAwareMixin,
@@ -48,6 +49,7 @@ from skdplda.privacy import (
     Status,
     calibrate_gaussian,
     check_compatible,
+    check_released,
     compose_events,
     dearest_event,
     delta_slack,
@@ -123,7 +125,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         Anything but None makes the search reproducible, and its guarantee assume that the seed stays secret; proven
         only for 16 random bytes or more. Affects privacy: yes.
     verbose : int, default=0
-        A bar of the search as a whole if positive. How many trials there are is not told, nor what they show of their
+        A bar of the search as a whole if positive. How many trials there are is not shown, nor what they show of their
         own. Affects privacy: no.
 
     Attributes
@@ -152,6 +154,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
     >>> search.fit(X).privacy_guarantee_.epsilon
     5.0
     """
+
+    _beside_released = {"best_estimator_": CURATOR}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
         "estimator": "no_validation",
@@ -202,13 +206,13 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or list of str, of n_documents
+        X : array-like or sparse matrix of shape (n_documents, n_words), or list of str
             Private documents, as the estimator takes them.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
             The user of each document, for user-level privacy; passed to the steps whose `fit` takes it.
-        X_public : array-like, sparse matrix or list of str, default=None
+        X_public : array-like or sparse matrix of shape (n_public, n_words), or list of str, default=None
             Public documents to judge trials by. None: judged on a private part of X.
 
         Returns
@@ -282,8 +286,9 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         for step in private_steps(self.best_estimator_):
             step.privacy_guarantee_ = step._shared_guarantee = guarantee  # never the smaller one of a single trial
         self.privacy_guarantee_ = guarantee
+        check_released(self)
         note_groups(self, users)
-        best.tell()
+        best.warn()
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -328,7 +333,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or list of str
+        X : array-like or sparse matrix of shape (n_documents, n_words), or list of str
             Documents.
 
         Returns
@@ -345,7 +350,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or list of str
+        X : array-like or sparse matrix of shape (n_documents, n_words), or list of str
             Documents that were not used to fit.
         y : None
             Ignored.

@@ -10,12 +10,11 @@ import numpy as np
 
 from skdplda._arithmetic import exp, expm1, log, root
 from skdplda._warnings import warn
-from skdplda.privacy import mechanism_of
+from skdplda.privacy import NORM_BOUND, mechanism_of
 from skdplda.releases import PrivatePipeline, flat_steps
+from skdplda.rounds import Contributions
 
 __all__ = ["Outcome", "draw_trials", "fit_trial", "is_seed", "is_witness", "private_score", "private_steps", "seed_all"]
-
-GRID = 2**20  # of a unit's score: sums are integers
 
 
 def draw_trials(mean, shape, rng):
@@ -130,10 +129,10 @@ class Outcome(NamedTuple):
             trial.set_params(**loud)
         return cls(score, parameters, trial, error, [one.message for one in heard])
 
-    def tell(self):
+    def warn(self):
         """Warn the caller of what the trial warned of, each once."""
-        told = {(type(message), str(message)): message for message in self.warnings}
-        for message in told.values():
+        different = {(type(message), str(message)): message for message in self.warnings}
+        for message in different.values():
             warn(message)
 
 
@@ -148,8 +147,10 @@ def private_score(log_likelihoods, trial, units, deviation, seed):
     size = np.diff(start)
     unit = np.repeat(np.arange(len(size)), size)
     total = np.bincount(unit, gain[documents]) / size if len(documents) else np.zeros(0)
-    exact = int(np.floor(total * GRID).astype(np.int64).sum())
+    sums = Contributions((1,))
+    sums.add_rows(np.floor(total * NORM_BOUND)[:, None])
+    exact = int(sums.bounded().total[0])
     if seed is not None:  # two sums never get the same noise: see Randomness.noise
         seed = hashlib.sha256(f"{seed!r}\0{exact}".encode()).digest()
-    noise = mechanism_of("gaussian").sampler(deviation * GRID, (1,), seed)[0] if deviation else 0
-    return float(exact + int(noise)) / GRID
+    noise = mechanism_of("gaussian").sampler(deviation * NORM_BOUND, (1,), seed)[0] if deviation else 0
+    return float(exact + int(noise)) / NORM_BOUND

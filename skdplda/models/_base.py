@@ -36,6 +36,7 @@ from skdplda._validation import (
 from skdplda._warnings import warn
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
+from skdplda.esteps._methods import UnitEStep, check_contribution
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._tables import ExactTables
@@ -47,24 +48,26 @@ from skdplda.models._transcripts import TranscriptMixin, check_transcript, keep_
 from skdplda.priors._public import PublicPrior, seeded_names
 from skdplda.priors._seeding import order_of_topics
 from skdplda.privacy import (
+    KNOWN,
     BudgetCharge,
     LedgerAwareMixin,
     PrivacyGuarantee,
     Randomness,
+    Spending,
+    check_released,
     seeded_guarantee,
     stated_guarantee,
 )
 from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, Knowledge, audited_query, in_proportion
-from skdplda.rounds._bounds import GRID, shortened
+from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._checkpoint import interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Tables, converse, rounds_of
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._sharded import ShardedEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
+from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
-from skdplda.rounds._units import UnitEStep, check_contribution
 
 __all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 
@@ -90,6 +93,9 @@ class BaseTopicModel(
 
     It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
     """
+
+    # Names are made of a public prior or of released words, or given by hand; merged priors are sums.
+    _beside_released = {"topic_names_": KNOWN, "merged_prior_": KNOWN}  # noqa: RUF012
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -276,7 +282,10 @@ class BaseTopicModel(
         self.topic_word_ = components_ / total(components_, axis=1, keepdims=True)
         for name, value in attributes.items():
             setattr(self, name, value)
+        if self.topic_word_ is None:
+            del self.topic_word_
         self.privacy_guarantee_ = guarantee
+        check_released(self)
         note_parameters(self)
 
     def _load_on_workers(self, X, groups=None, reset=True, embedded=False):
@@ -450,9 +459,9 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         X: Matrix,
         groups: ArrayLike | None = None,
         *,
-        released: Literal["topics", "frequent", "words", "votes", "priors", "fit", "vectors"] = "topics",
+        released: Literal["topics", "frequent", "words", "votes", "priors", "vector_votes", "vectors"] = "topics",
         rounds_before: int = 0,
-    ) -> tuple[np.ndarray, int, int]:
+    ) -> Bounded:
         """Compute what a round of topics would release, before noise, or another release of the fit.
 
         For audits by the curator: the sum is the data. Fits of equal `random_state` have equal hidden draws, so the
@@ -464,21 +473,18 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             Word counts.
         groups : array-like of shape (n_documents,), default=None
             As in `fit`.
-        released : {"topics", "frequent", "words", "votes", "priors", "fit", "vectors"}, default="topics"
+        released : {"topics", "frequent", "words", "votes", "priors", "vector_votes", "vectors"}, default="topics"
             Which release; all but the first only of fits whose releases divide the budget. "frequent" is topics of the
-            first half of the words, votes and priors are on the first topics, and "fit" and "vectors" need a `prior` of
-            vectors.
+            first half of the words, votes and priors are on the first topics, and "vector_votes" and "vectors" need a
+            `prior` of vectors.
         rounds_before : int, default=0
             Rounds of topics before it, all from the first table: what they leave hidden moves later ones.
 
         Returns
         -------
-        total : ndarray of int64
-            The sum of the units' contributions, on the fixed-point grid.
-        norm : {1, 2}
-            Order of the norm in which a contribution is bounded.
-        bound : int
-            Of a contribution.
+        sums : skdplda.rounds.Bounded
+            Its `total` is the sum of the units' contributions in fixed point, `norm` the order of the norm in which
+            each of them is bounded, and `bound` the bound.
 
         Raises
         ------
@@ -489,12 +495,12 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if released != "topics" and not isinstance(plan, BudgetPlan):
             raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
         vectors = getattr(prior, "vectors", None)
-        if released in ("fit", "vectors") and vectors is None:
+        if released in ("vector_votes", "vectors") and vectors is None:
             raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
         for round_ in range(rounds_before):
             e_step.collect(TopicWordCounts(table), round_, None)
         query = audited_query(released, table, vectors)
-        return e_step.collect(query, rounds_before, None), plan.law.norm, GRID
+        return e_step.collect(query, rounds_before, None)
 
     def _audited_parts(self, X, groups=None):
         """Return E-step, first table, plan and prior of a fit, for audits by the curator; no ledger is charged."""
@@ -574,7 +580,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
     def _fitted_of(self, known, n_iter, data, priors=None):
         """Return the fitted attributes, of what is known in the end."""
-        return self._in_order_of_seeds(self._inferred(priors, self._model_of(known, n_iter)), data.prior)
+        return self._in_order_of_seeds(self._with_inferred(priors, self._model_of(known, n_iter)), data.prior)
 
     def _in_rounds(self):
         """Whether the fit is made of rounds, whose noisy sums a transcript may keep."""
@@ -586,30 +592,36 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
     def _in_order_of_seeds(self, fitted, prior):
         """Return the fitted attributes, topics named and in the order of the prior's seeds: post-processing."""
+        if prior is not None and np.ndim(self.doc_topic_prior):  # each topic keeps the prior with which it was found
+            fitted = fitted | {"doc_topic_prior_": self._doc_topic_prior()}
         if prior is None or not len(prior.informed):
             return fitted
         order = order_of_topics(prior, fitted["components_"])
-        if np.ndim(self.doc_topic_prior):  # each topic keeps the prior with which it was found
-            fitted = fitted | {"doc_topic_prior_": self._doc_topic_prior()}
         names = np.array([f"topic_{topic}" for topic in range(self.n_components)], dtype=object)
         names[prior.informed] = np.array(prior.names, dtype=object)[prior.informed]
         return fitted | {name: fitted[name][order] for name in OF_TOPICS if name in fitted} | {"topic_names_": names}
 
-    def _infers(self):
+    def _which_inferred(self):
         """Whether the priors of topic proportions, and of words, are inferred."""
         return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
 
-    def _tells_prior(self):
-        """Whether a fit with noise may release a prior of topic proportions that is no parameter."""
-        many = self.doc_topic_prior is None and self.n_components > MOST_OTHERS + FEWEST_APART
-        return self._adaptive() and (self._infers()[0] or many or self._reorders_prior())
+    def _released_priors(self):
+        """Return the names of the fitted priors, which are no parameters, or not in their order."""
+        if self._adaptive():
+            return ("doc_topic_prior_",) if self._which_inferred()[0] or self._many() or self._reorders_prior() else ()
+        inferred = np.isinf(self.epsilon) and any(self._which_inferred())
+        return ("doc_topic_prior_", "topic_word_prior_") if inferred else ()
+
+    def _many(self):
+        """Whether the prior of topics that are not kept apart is smaller."""
+        return self.doc_topic_prior is None and self.n_components > MOST_OTHERS + FEWEST_APART
 
     def _reorders_prior(self):
         """Whether a prior that is an array is released in the order of topics that were matched to seeds."""
-        return np.ndim(self.doc_topic_prior) > 0 and len(seeded_names(self.prior)) > 0
+        return np.ndim(self.doc_topic_prior) > 0 and self.prior is not None
 
     def _doc_topic_prior(self):
-        if not self._infers()[0]:
+        if not self._which_inferred()[0]:
             return super()._doc_topic_prior()
         if hasattr(self, "doc_topic_prior_"):
             return self.doc_topic_prior_
@@ -617,27 +629,28 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
     def _topic_word_prior(self, default=0.01):
         """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
-        return check_prior("topic_word_prior", None if self._infers()[1] else self.topic_word_prior, default)
+        return check_prior("topic_word_prior", None if self._which_inferred()[1] else self.topic_word_prior, default)
 
-    def _inferred(self, priors, attributes):
+    def _with_inferred(self, priors, attributes):
         """Return the fitted attributes with the priors of the E-step, if it inferred them."""
         if not isinstance(priors, InferredPriors):
             return attributes
-        if self._infers()[1]:
+        if self._which_inferred()[1]:
             attributes["components_"] += priors.word_prior - self._topic_word_prior()
         return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.word_prior}
 
     def _strategy(self, plan, known):
         """Return what asks, and the state that it goes on from, or None if that is made of its answers."""
         if not isinstance(known, Tables):
-            return known.asks(), None
-        return rounds_of(known, plan.n_rounds, None if plan.noiseless else plan.law.norm), known
+            return known.strategy(), None
+        return rounds_of(known, plan.n_rounds), known
 
     def _e_step(self, plan, randomness, data):
         """Return the E-step of all documents, here or on workers."""
         make = self._make_e_step(plan, randomness, data)
         if data.on_workers:
-            return ShardedEStep(data.documents, make, randomness, stateless=not self._remembers(plan, data))
+            norm = None if plan.noiseless else plan.law.norm
+            return ShardedEStep(data.documents, make, randomness, norm, stateless=not self._remembers(plan, data))
         return make(data.documents, data.units, randomness=randomness, n_threads=effective_n_jobs(self.n_jobs))
 
     def _model_of(self, tables, n_iter):
@@ -645,16 +658,16 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         components = np.ascontiguousarray(tables.pseudo_counts().T)
         components += self._topic_word_prior()
         attributes = {"components_": components, "n_iter_": n_iter}
-        told = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
-        if told is not None:
-            attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        ratios = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
+        if ratios is not None:
+            attributes |= {"signal_to_noise_": ratios[0], "topic_signal_to_noise_": ratios[1]}
         if isinstance(tables, Knowledge):
             factors = tables.relative_priors()
-            if tables.mean_prior is not None:
-                attributes["doc_topic_prior_"] = (
-                    tables.mean_prior * mean(factors) * in_proportion(total(components, axis=1) * factors)
-                )
-            elif self.doc_topic_prior is None and factors.min() < 1:
+            if self._which_inferred()[0]:
+                prior = FIRST_PRIOR if tables.mean_prior is None else tables.mean_prior * mean(factors)
+                factors = 1.0 if tables.mean_prior is None else factors
+                attributes["doc_topic_prior_"] = prior * in_proportion(total(components, axis=1) * factors)
+            elif self._many():
                 attributes["doc_topic_prior_"] = factors * self._doc_topic_prior()
         return attributes
 

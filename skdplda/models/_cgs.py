@@ -18,8 +18,8 @@ from skdplda.exact._tables import ExactTables, annealed, constant
 from skdplda.models._base import JUDGING, BaseRoundsModel
 from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS, seeded_guarantee
-from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, told_noise
-from skdplda.rounds._bounds import NORM_BOUND
+from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, stated_deviations
+from skdplda.rounds._bounds import BOUND_IN_TOKENS
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan
@@ -225,9 +225,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         if plan.noiseless:
             return None
         if self._adaptive():
-            options = {"vectors": has_vectors(self.prior), "infers": self._infers()[0]}
-            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, **options)
-        scale = NORM_BOUND / plan.sampling_rate
+            options = {"vectors": has_vectors(self.prior), "infers": self._which_inferred()[0]}
+            return stated_deviations(plan, BOUND_IN_TOKENS, self.n_components, self.max_iter, **options)
+        scale = BOUND_IN_TOKENS / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),
             "last_round": scale * plan.deviation(-1),
@@ -249,15 +249,15 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     def _guarantee(self, unit, plan):
         hidden = "the hidden topic draws of different documents act as independent ones"
-        if self._adaptive() and self._infers()[0]:
+        if self._adaptive() and self._which_inferred()[0]:
             hidden += f"; {JUDGING}"
-        options = {"hidden": hidden, "tells_prior": self._tells_prior()}
+        options = {"hidden": hidden, "priors": self._released_priors()}
         options["assumptions"] = self._prior_assumption()
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, **options)
         return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan, randomness):
-        if any(self._infers()) and np.isinf(self.epsilon) and shards_of(X) is not None:
+        if any(self._which_inferred()) and np.isinf(self.epsilon) and shards_of(X) is not None:
             raise ValueError(
                 "doc_topic_prior and topic_word_prior cannot be 'infer' without noise on a cluster. Give numbers."
             )
@@ -279,7 +279,7 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     def _lists_topics(self, plan):
         """Whether words list their topics, in place of a number for each topic."""
-        return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._infers())
+        return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._which_inferred())
 
     def _exact_priors(self, plan, data):
         """Return the priors of rounds without noise."""
@@ -289,13 +289,13 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     def _first_expected(self, plan):
         """Return the number of the first round of expected counts; None without such rounds."""
-        if self._order(plan) is not None or any(self._infers()):
+        if self._order(plan) is not None or any(self._which_inferred()):
             return None
         return first_expected(plan.n_rounds, self.n_components, self._doc_topic_prior())
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
-        infers = self._infers()
+        infers = self._which_inferred()
         if infers[0]:  # not those of an earlier fit
             alpha = np.full(self.n_components, FIRST_PRIOR)
         priors = partial(constant, alpha, beta)
@@ -319,7 +319,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             priors = partial(constant, self._doc_topic_prior(), self._topic_word_prior())  # of the last rounds
             return ExactTables(shape, plan, priors, self._first_expected(plan), lists)
         if self._adaptive():
-            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
+            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._which_inferred()[0]}
             return Knowledge(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)

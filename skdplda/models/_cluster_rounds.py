@@ -18,10 +18,10 @@ import numpy as np
 from skdplda._arithmetic import eigen, matmul, mean, normal, orthonormal, power, total
 from skdplda.esteps._clusters import FINE, LENGTH, SIZE, STEP, ClusterWords, DirectionSums, EmbeddedWords
 from skdplda.priors._seeding import cluster_centres
-from skdplda.rounds._bounds import GRID, MARGIN
+from skdplda.priors._shrinkage import shrink_frequencies, shrink_ratios
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND
 from skdplda.rounds._loop import Ask
-from skdplda.rounds._queries import unit_rows
-from skdplda.rounds._shrinkage import shrink_frequencies, shrink_ratios
+from skdplda.rounds._queries import normalized_rows
 from skdplda.rounds._spending import BudgetPlan, growing
 from skdplda.rounds._tables import signal_to_noise
 
@@ -116,15 +116,15 @@ class PublicStart:
         clusters, the others are random.
         """
         weights = weights / total(weights)
-        rows = unit_rows(rows)
+        rows = normalized_rows(rows)
         centre = matmul(weights, rows)
-        points = unit_rows(rows - centre)
+        points = normalized_rows(rows - centre)
         # In whole numbers, whose squares add up to AXES_GRID**2 nearly: a product of any order is exact below 2**53.
         whole = np.rint(points * (np.sqrt(weights) * AXES_GRID)[:, None])
         variances, axes = eigen(whole.T @ whole)
         centres = points
         if len(points) != n_clusters:
-            centres = unit_rows(cluster_centres(points, weights, n_clusters, 0))
+            centres = normalized_rows(cluster_centres(points, weights, n_clusters, 0))
         if len(centres) < n_clusters:
             centres = np.concatenate([centres, cls.spread(n_clusters - len(centres), n_dimensions, key).directions])
         scale = max(mean(variances), 1e-300)
@@ -213,7 +213,7 @@ class ClusterKnowledge:
         self._moved = 0.0  # mean squares by which sizes have moved in the last round, beside the noise
         self._cells, self._word_weights, self._cell_share = None, None, None
 
-    def asks(self):
+    def strategy(self):
         """Return the strategy."""
         return clusters(self)
 
@@ -249,7 +249,7 @@ class ClusterKnowledge:
 
     def note_centre(self, noisy, share):
         """Take the number and the sum of all directions."""
-        self.centre = mean_direction(noisy[0], GRID * self.deviation(share), self._start)
+        self.centre = mean_direction(noisy[0], NORM_BOUND * self.deviation(share), self._start)
 
     def note_clusters(self, noisy, share, step):
         """Take sizes and sums of directions by cluster; `step` is that of the query."""
@@ -259,7 +259,7 @@ class ClusterKnowledge:
             self._sizes, self._sums, self._size_variance = sizes, sums, 0.0
             self.directions = _turned(self.directions, sums)
             return
-        variance = (self.deviation(share) * GRID) * (self.deviation(share) * GRID)
+        variance = (self.deviation(share) * NORM_BOUND) * (self.deviation(share) * NORM_BOUND)
         fresh, of_size = variance / (STEP * LENGTH) ** 2, variance / SIZE**2
         if self._sums is None:
             self._sizes, self._sums, self._size_variance = sizes, sums, np.full(sizes.shape, of_size)
@@ -295,7 +295,7 @@ class ClusterKnowledge:
 
     def note_words(self, noisy, share):
         """Take word totals."""
-        sums = noisy[:, 0] / GRID
+        sums = noisy[:, 0] / NORM_BOUND
         if self._plan.noiseless:
             frequencies = np.maximum(sums, 0) + 1e-12
         else:
@@ -305,7 +305,7 @@ class ClusterKnowledge:
     def note_cluster_words(self, noisy, share, word_weights):
         """Take word counts by cluster, of words with these weights."""
         self._word_weights, self._cell_share = word_weights, share
-        self._cells = noisy.T / (GRID * word_weights[:, None] / WORD_LEVELS)
+        self._cells = noisy.T / (NORM_BOUND * word_weights[:, None] / WORD_LEVELS)
 
     @property
     def sizes(self):

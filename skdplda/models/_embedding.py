@@ -35,8 +35,8 @@ from skdplda.models._cluster_rounds import (
     cluster_shares,
 )
 from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
-from skdplda.privacy import Randomness, seeded_guarantee
-from skdplda.rounds._bounds import GRID, shortened
+from skdplda.privacy import COLUMNS, Randomness, seeded_guarantee
+from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.semantics import EmbeddedTexts
 
@@ -52,8 +52,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     Spherical k-means [1]_ on the private loop: each round releases how many documents a cluster has and the sum of
     their directions, with Gaussian noise, as [2]_ does it for points in a cube. All that a document (user) adds, sizes
     and directions of all clusters together, is bounded jointly. The mean of all directions, which is taken away first,
-    is released with noise too. Between noisy sums and public knowledge (`init`) empirical Bayes decides. Given word
-    counts, one more release has the words of each cluster; `top_words` orders them by class-based tf-idf [3]_. One
+    is released with noise too. Between noisy sums and public knowledge (`public_rows`) empirical Bayes decides. Given
+    word counts, one more release has the words of each cluster; `top_words` orders them by class-based tf-idf [3]_. One
     guarantee covers all of it.
 
     Parameters
@@ -66,12 +66,12 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         Probability of a larger loss. Affects privacy: yes.
     max_iter : int or None, default=None
         Rounds of k-means. None: 20, or 30 without noise. Affects privacy: no, they divide the budget.
-    init : "spread" or array-like of shape (n_public, n_features), default="spread"
-        Where clusters start: random directions, or k-means of embeddings that are public, of texts or words. Noisy
-        clusters are drawn to public ones, and centre and clusters are shrunk along their principal axes; at small
+    public_rows : array-like of shape (n_public, n_features) or None, default=None
+        Public embeddings, of texts or words, whose k-means clusters are where clusters start; None: random directions.
+        Noisy clusters are drawn to public ones, and centre and clusters are shrunk along their principal axes; at small
         epsilon much depends on it. Affects privacy: no, if it does not depend on the private texts.
-    init_weight : array-like of shape (n_public,) or None, default=None
-        Weights of the rows of `init`, positive. Affects privacy: no, if they do not depend on the private texts.
+    public_weights : array-like of shape (n_public,) or None, default=None
+        Weights of the rows of `public_rows`, positive. Affects privacy: no, if they do not depend on the private texts.
     centre : array-like of shape (n_features,) or None, default=None
         What is taken away from rows of length 1. None: their mean, with noise. Affects privacy: no, if it does not
         depend on the private texts.
@@ -81,8 +81,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     assignment : {"soft", "hard"}, default="soft"
         "hard": each round adds a document to its nearest cluster. "soft": in the first 0.7 of the rounds its direction
         is divided among clusters by weights whose squares sum to 1, ever more sharply; sizes are of nearest clusters in
-        all rounds. Soft rounds depend less on `init`, and are nearer to k-means without noise. For more than 16,384
-        clusters take "hard": weights of so many would be rounded to nothing. Affects privacy: no.
+        all rounds. Soft rounds depend less on `public_rows`, and are nearer to k-means without noise. For more than
+        16,384 clusters take "hard": weights of so many would be rounded to nothing. Affects privacy: no.
     keyword_share : float, default=0.5
         Share of the budget for words, if `fit` gets counts; above 0 and below 1. Affects privacy: no.
     doc_topic_prior : None, default=None
@@ -119,7 +119,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         Rows of `components_` that sum to 1; only with counts.
     words_ : ndarray of str of shape (n_words,) or None
         Names of the columns of the counts.
-    signal_to_noise_, topic_signal_to_noise_ : ndarray
+    signal_to_noise_, topic_signal_to_noise_ : ndarray of shape (n_components, n_words) or (n_components,)
         As of the other models; only with counts and noise.
     privacy_guarantee_ : PrivacyGuarantee
         Print it for a statement to publish.
@@ -150,16 +150,18 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     >>> from skdplda import EmbeddingTopics
     >>> rng = np.random.default_rng(0)
     >>> X = np.repeat(np.eye(3), 2000, axis=0) + rng.normal(scale=0.2, size=(6000, 3))
-    >>> model = EmbeddingTopics(3, epsilon=2.0, init=np.eye(3)).fit(X)
+    >>> model = EmbeddingTopics(3, epsilon=2.0, public_rows=np.eye(3)).fit(X)
     >>> model.predict(np.eye(3)).tolist()
     [0, 1, 2]
     """
 
+    _beside_released = {"words_": COLUMNS}  # noqa: RUF012
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
         "max_iter": [Interval(Integral, 1, 1000, closed="both"), None],
-        "init": [StrOptions({"spread"}), "array-like"],
-        "init_weight": ["array-like", None],
+        "public_rows": ["array-like", None],
+        "public_weights": ["array-like", None],
         "centre": ["array-like", None],
         "projection": [Interval(Integral, 1, MOST_DIMENSIONS, closed="both"), "array-like", None],
         "assignment": [StrOptions({"soft", "hard"})],
@@ -174,8 +176,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         max_iter: int | None = None,
-        init: Any = "spread",
-        init_weight: ArrayLike | None = None,
+        public_rows: ArrayLike | None = None,
+        public_weights: ArrayLike | None = None,
         centre: ArrayLike | None = None,
         projection: Any = None,
         assignment: Literal["soft", "hard"] = "soft",
@@ -192,8 +194,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         self.epsilon = epsilon
         self.delta = delta
         self.max_iter = max_iter
-        self.init = init
-        self.init_weight = init_weight
+        self.public_rows = public_rows
+        self.public_weights = public_weights
         self.centre = centre
         self.projection = projection
         self.assignment = assignment
@@ -276,7 +278,7 @@ ShardedCounts
         *,
         counts: Matrix | None = None,
         released: Literal["topics", "centre", "words", "cluster_words"] = "topics",
-    ) -> tuple[np.ndarray, int, int]:
+    ) -> Bounded:
         """Compute what one release of the fit would have, before noise, for audits by the curator: it is the data.
 
         Parameters
@@ -293,12 +295,9 @@ ShardedCounts
 
         Returns
         -------
-        total : ndarray of int64
-            The sum of the units' contributions, on the fixed-point grid.
-        norm : 2
-            Order of the norm in which a contribution is bounded.
-        bound : int
-            Of a contribution.
+        sums : skdplda.rounds.Bounded
+            Its `total` is the sum of the units' contributions in fixed point, `norm` the order of the norm in which
+            each of them is bounded, and `bound` the bound.
 
         Raises
         ------
@@ -315,7 +314,7 @@ ShardedCounts
         query = copy._make_tables(plan, randomness, data).query("clusters" if released == "topics" else released)
         if released in ("words", "cluster_words") and data.documents.counts is None:
             raise ValueError(f"released={released!r} needs counts.")
-        return copy._e_step(plan, randomness, data).collect(query, 0, None), plan.law.norm, GRID
+        return copy._e_step(plan, randomness, data).collect(query, 0, None)
 
     def _doc_topic_prior(self):
         """Return the prior of clusters when word counts are judged."""
@@ -331,7 +330,7 @@ ShardedCounts
     def _plan(self):
         """Return the noise of the whole, from the parameters alone; public arrays are checked."""
         self._topic_word_prior()
-        for name in ("init", "init_weight", "centre", "projection"):
+        for name in ("public_rows", "public_weights", "centre", "projection"):
             self._public(name)
         least = min(
             share
@@ -345,22 +344,24 @@ ShardedCounts
         value = getattr(self, name)
         if value is None or isinstance(value, (str, Integral)):
             return None
-        found, n_axes = np.asarray(value, np.float64), {"init": 2, "projection": 2}.get(name, 1)
+        found, n_axes = np.asarray(value, np.float64), {"public_rows": 2, "projection": 2}.get(name, 1)
         if found.ndim != n_axes or 0 in found.shape or not np.isfinite(found).all():
             raise ValueError(f"{name} must be an array of {n_axes} axes and finite numbers; got shape {found.shape}.")
-        if name in ("init", "projection") and not found.any():
+        if name in ("public_rows", "projection") and not found.any():
             raise ValueError(f"{name} must have numbers other than 0; got zeros alone, which point nowhere.")
-        if name == "init_weight" and not (found > 0).all():
-            raise ValueError("init_weight must be positive; got other numbers.")
+        if name == "public_weights" and not (found > 0).all():
+            raise ValueError("public_weights must be positive; got other numbers.")
         return found
 
     def _guarantee(self, unit, plan):
-        public = [name for name in ("init", "init_weight", "centre", "projection") if self._public(name) is not None]
+        public = [
+            name for name in ("public_rows", "public_weights", "centre", "projection") if self._public(name) is not None
+        ]
         assumptions = [OF_MODEL, ALONE]
         if public:
             assumptions.append(f"{', '.join(public)}: independent of the private texts")
-        fields = ("cluster_centers_", "centre_", "cluster_sizes_", "size_deviation_", "concentration_")
-        words = ("components_", "topic_word_", "signal_to_noise_", "topic_signal_to_noise_", "n_iter_")
+        fields = ("cluster_centers_", "centre_", "cluster_sizes_", "size_deviation_", "concentration_", "components_")
+        signal = () if plan.noiseless else ("signal_to_noise_ with counts", "topic_signal_to_noise_ with counts")
         guarantee = rounds_guarantee(
             plan,
             unit,
@@ -368,7 +369,7 @@ ShardedCounts
             self.delta,
             hidden="",
             assumptions=tuple(assumptions),
-            released=(*plan.released, *fields, *words),
+            released=(*plan.released, *fields, "topic_word_ with counts", *signal, "n_iter_"),
         )
         return seeded_guarantee(guarantee, self.random_state)
 
@@ -421,9 +422,9 @@ ShardedCounts
 
     def _n_features_of_public(self):
         """Return the columns that public arrays ask of X, checked against each other, or None if they ask none."""
-        init, projection, centre = self._public("init"), self._public("projection"), self._public("centre")
-        if init is not None:
-            n_features = init.shape[1]
+        rows, projection, centre = self._public("public_rows"), self._public("projection"), self._public("centre")
+        if rows is not None:
+            n_features = rows.shape[1]
         elif projection is not None:
             n_features = projection.shape[0]
         else:
@@ -434,12 +435,12 @@ ShardedCounts
 
     def _check_public(self, n_features):
         """Refuse public arrays that do not fit the data's shape, which is public."""
-        init, weight, centre = self._public("init"), self._public("init_weight"), self._public("centre")
+        rows, weight, centre = self._public("public_rows"), self._public("public_weights"), self._public("centre")
         n_dimensions = self._n_dimensions(n_features)
-        if init is not None and init.shape[1] != n_features:
-            raise ValueError(f"init must have {n_features} columns, as X has; got {init.shape[1]}.")
-        if weight is not None and (init is None or len(weight) != len(init)):
-            raise ValueError("init_weight must have one number a row of init.")
+        if rows is not None and rows.shape[1] != n_features:
+            raise ValueError(f"public_rows must have {n_features} columns, as X has; got {rows.shape[1]}.")
+        if weight is not None and (rows is None or len(weight) != len(rows)):
+            raise ValueError("public_weights must have one number a row of public_rows.")
         if centre is not None and len(centre) != n_dimensions:
             raise ValueError(f"centre must have {n_dimensions} numbers; got {len(centre)}.")
         if centre is not None and matmul(centre, centre) > 1:
@@ -461,14 +462,14 @@ ShardedCounts
         n_words = data.documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
         n_dimensions = self._n_dimensions(self.n_features_in_)
         check_memory(self.n_components, n_words or n_dimensions)
-        init, key = self._public("init"), randomness.table_key
-        if init is None:
+        rows, key = self._public("public_rows"), randomness.table_key
+        if rows is None:
             start = PublicStart.spread(self.n_components, n_dimensions, key)
         else:
-            weight = self._public("init_weight")
-            weight = np.ones(len(init)) if weight is None else weight
+            weight = self._public("public_weights")
+            weight = np.ones(len(rows)) if weight is None else weight
             start = PublicStart.of_rows(
-                projected_rows(init, self.projection), weight, self.n_components, n_dimensions, key
+                projected_rows(rows, self.projection), weight, self.n_components, n_dimensions, key
             )
         return ClusterKnowledge(
             (n_dimensions, n_words, self.n_components),
@@ -481,7 +482,7 @@ ShardedCounts
         )
 
     def _training_data(self, X, groups, plan, randomness):
-        return self._read(X, groups, plan, randomness)  # public knowledge comes by `init`
+        return self._read(X, groups, plan, randomness)  # public knowledge comes by `public_rows`
 
     def _fitted_of(self, known, n_iter, data, priors=None):
         words = None if data.words is None else np.asarray(data.words, dtype=object)
@@ -506,22 +507,20 @@ ShardedCounts
         }
         counts = tables.pseudo_counts()
         if counts is None:
-            attributes["topic_word_"] = None  # in place of the base's
+            attributes["topic_word_"] = None  # directions have no probabilities
         else:
             # On the scale of tokens of a document of norm 5, as in the other models.
             attributes["components_"] = 5.0 * np.ascontiguousarray(counts.T) + self._topic_word_prior()
-            told = tables.signal_to_noise()
-            if told is not None:
-                attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+            ratios = tables.signal_to_noise()
+            if ratios is not None:
+                attributes |= {"signal_to_noise_": ratios[0], "topic_signal_to_noise_": ratios[1]}
         return attributes
 
     def _set_fitted(self, guarantee, components_, **attributes):
         """As the base does; without counts there are no words' probabilities."""
         with np.errstate(invalid="ignore", divide="ignore"):
             super()._set_fitted(guarantee, components_, **attributes)
-        if self.topic_word_ is None:
-            del self.topic_word_
-        elif self.words_ is not None:
+        if hasattr(self, "topic_word_") and self.words_ is not None:
             self.name_topics()
 
 

@@ -108,18 +108,23 @@ class BaseHybridLDA(BaseTopicModel):
         hopeless = self._warn(plan, randomness)
         charge.charge(uuid4().hex)
         with closing(sharded.pool) if sharded else nullcontext():
-            counts, trace, told = self._run(X, plan, randomness, self.return_trace)
+            counts, trace, ratios = self._run(X, plan, randomness, self.return_trace)
         components = np.ascontiguousarray(counts.T) + self._topic_word_prior()
         kept = {"trace_": trace} if self.return_trace else {}
-        kept |= {} if told is None else {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        kept |= {} if ratios is None else {"signal_to_noise_": ratios[0], "topic_signal_to_noise_": ratios[1]}
         self._set_fitted(guarantee, components_=components, n_iter_=plan.n_sweeps, **kept)
-        if not hopeless:  # else a warning has told why
+        if not hopeless:  # else a warning has said why
             warn_of_noise(self)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self) -> PrivacyGuarantee:
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
         """State the guarantee that `fit` would give, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups. It takes none: a token is protected, whoever wrote it.
 
         Returns
         -------
@@ -451,7 +456,7 @@ class HDPLDA(BaseHybridLDA):
     @fit_context(prefer_skip_nested_validation=True)
     def recommend(
         self,
-        n_documents: int = 1000,
+        nominal_size: int = 1000,
         mean_length: int = 60,
         n_words: int = 500,
         *,
@@ -462,8 +467,10 @@ class HDPLDA(BaseHybridLDA):
 
         Parameters
         ----------
-        n_documents, mean_length, n_words : int
-            Size of the synthetic corpus; a public guess at the size of the real one.
+        nominal_size, mean_length : int
+            Documents of the synthetic corpus, and their mean length; a public guess at those of the real one.
+        n_words : int
+            Size of the vocabulary.
         max_iter : sequence of int, default=(6, 12, 25, 50)
             Numbers of sweeps to try.
         random_state : int, default=0
@@ -490,7 +497,7 @@ class HDPLDA(BaseHybridLDA):
         if not max_iter or not all(isinstance(sweeps, Integral) and sweeps >= 1 for sweeps in max_iter):
             raise ValueError(f"max_iter must be a sequence of integers >= 1; got {max_iter!r}.")
         X = make_lda_corpus(
-            n_documents, n_words, self.n_components, mean_length=mean_length, random_state=random_state
+            nominal_size, n_words, self.n_components, mean_length=mean_length, random_state=random_state
         ).data
         test = slice(0, None, 10)
         train = check_counts(self.__class__(), X[np.arange(X.shape[0]) % 10 != 0], reset=True)

@@ -93,6 +93,11 @@ class HybridPlan:
         return plan
 
     @property
+    def multipliers(self):
+        """Scales of the noise of the sweeps' tables, as `Spending` takes them."""
+        return (self.scale,) * self.n_sweeps
+
+    @property
     def noiseless(self):
         """Whether the tables are exact."""
         return self.scale == 0
@@ -156,9 +161,9 @@ class HybridPlan:
         """Return the total price at a delta."""
         return self.price(delta, n_tokens)[0]
 
-    def draw(self, shape, random_state, n_threads):
+    def draw(self, scale, shape, random_state, n_threads):
         """Return a table's noise, integers."""
-        return self.law.sampler(self.scale, shape, random_state, n_threads)
+        return self.law.sampler(scale, shape, random_state, n_threads)
 
 
 def shortfall(plan, delta, total=None, share=None, prior=None):

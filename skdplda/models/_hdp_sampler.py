@@ -14,7 +14,7 @@ from skdplda._arithmetic import exp, expm1, log, total
 from skdplda._arithmetic import mean as average
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda._validation import tokens_of
-from skdplda.privacy import observe
+from skdplda.privacy import Spending, observe
 from skdplda.rounds._bounds import some_tokens
 from skdplda.rounds._tables import FORGET, signal_to_noise
 
@@ -69,7 +69,7 @@ class DelayedCountSweeps:
 
     def __init__(self, document_starts, words, n_words, plan, alpha, count_clip, randomness, n_threads):
         self.document_starts, self.words, self._alpha = document_starts, words, alpha
-        self._plan, self._clip, self._n_threads = plan, count_clip, n_threads
+        self._plan, self._spending, self._clip, self._n_threads = plan, Spending(plan), count_clip, n_threads
         self._randomness, self._key = randomness, randomness.draw_key()
         odds = exp(min(plan.eta / 2, 700.0))  # of the largest weight to the least: the range is at most eta
         self._least = max(1, math.floor(LARGEST / odds))
@@ -102,8 +102,9 @@ class DelayedCountSweeps:
         self._draw(weights, self._alpha, rate, self._most, self._n)
         self.table = self._counts
         if not self._plan.noiseless:
-            key = self._randomness.noise(self._n, self._plan.noise, self._plan.scale, self._counts)
-            noise = self._plan.draw(self._shape, key, self._n_threads)
+            scale = self._spending.take()
+            key = self._randomness.noise(self._n, self._plan.noise, scale, self._counts)
+            noise = self._plan.draw(scale, self._shape, key, self._n_threads)
             self.table = self._counts + noise
             observe("sweep", weights=weights, rate=rate, alpha=self._alpha, topics=self.topics, noisy=self.table)
         self._sum = (1 - FORGET) * self._sum + self.table

@@ -2,6 +2,7 @@
 
 import math
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -41,6 +42,7 @@ from skdplda.models._local_estimators import (
 from skdplda.models._local_sampler import Bits, NoiseTopic, ShardedBits, presence, refuse_raw
 from skdplda.models._topics import warn_of_noise
 from skdplda.privacy import (
+    KNOWN,
     BudgetCharge,
     PrivacyGuarantee,
     Randomness,
@@ -51,6 +53,11 @@ from skdplda.privacy import (
 from skdplda.rounds._tables import initial_table, signal_to_noise
 
 __all__ = ["LocalPrivateLDA"]
+
+FROM_REPORTS = (
+    *("components_", "topic_word_", "n_iter_", "stream_prior_", "stream_variance_", "word_rates_"),
+    *("signal_to_noise_ with several topics and noise", "topic_signal_to_noise_ with several topics and noise"),
+)
 
 SWEEPS = 100  # as PrivateCGSLDA without noise; not tuned
 
@@ -72,7 +79,8 @@ class LocalPrivateLDA(BaseTopicModel):
         same code. None: what the randomizer says. Affects privacy: yes.
     epsilon_unit : {"bit", "document"}, default="bit"
         What `epsilon` is for: one word of a document (`bit_guarantee_`), or the document as a whole
-        (`privacy_guarantee_`), which takes `max_words` of the randomizer to leave any signal. Affects privacy: yes.
+        (`privacy_guarantee_`), which takes `max_words_per_document` of the randomizer to leave any signal. Affects
+        privacy: yes.
     randomizer : LocalRandomizer or None, default=None
         The law of the reports. None: `LocalRandomizer()`. `bit_epsilon=inf` is the non-private model on the same code.
         Affects privacy: yes.
@@ -161,7 +169,7 @@ class LocalPrivateLDA(BaseTopicModel):
     >>> from skdplda.datasets import make_lda_corpus
     >>> from skdplda.local import LocalRandomizer
     >>> X = make_lda_corpus(2000, 100, 4, random_state=0).data
-    >>> randomizer = LocalRandomizer(bit_epsilon=2.0, max_words=20)
+    >>> randomizer = LocalRandomizer(bit_epsilon=2.0, max_words_per_document=20)
     >>> model = LocalPrivateLDA(n_components=4, randomizer=randomizer, max_iter=20).fit(X)
     >>> model.transform(X[:3]).shape
     (3, 4)
@@ -177,6 +185,8 @@ class LocalPrivateLDA(BaseTopicModel):
     >>> model.device_randomizer(n_words=100).bit_epsilon
     0.75
     """
+
+    _beside_released = {"bit_guarantee_": KNOWN, "n_batches_": KNOWN}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, 65533, closed="both")],
@@ -321,15 +331,21 @@ class LocalPrivateLDA(BaseTopicModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(
-        self, n_words: int | None = None, *, unit: Literal["document", "user", "bit"] = "document"
+        self,
+        *,
+        groups: bool = False,
+        n_words: int | None = None,
+        unit: Literal["document", "user", "bit"] = "document",
     ) -> PrivacyGuarantee:
         """State the guarantee of a user, without data.
 
         Parameters
         ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups. It makes no difference: the guarantee is for all reports of a user.
         n_words : int or None, default=None
-            Size of the vocabulary; needed for, or with `epsilon` of, a "document" or "user" unless `max_words` is at
-            most half of it.
+            Size of the vocabulary; needed for, or with `epsilon` of, a "document" or "user" unless
+            `max_words_per_document` is at most half of it.
         unit : {"document", "user", "bit"}, default="document"
             What is protected.
 
@@ -343,16 +359,8 @@ class LocalPrivateLDA(BaseTopicModel):
         ValueError
             If the size of the vocabulary is needed and not given.
         """
-        randomizer = self._randomizer()
-        if n_words is None:
-            of_document = unit != "bit" or (self.epsilon is not None and self.epsilon_unit != "bit")
-            if randomizer.max_words is None and of_document:
-                raise ValueError(
-                    "n_words must be given: without max_words in the randomizer a document's loss grows with the"
-                    " vocabulary."
-                )
-            n_words = 2 * (randomizer.max_words or 1)
-        return stated_guarantee(self, self._guarantee(n_words, unit))
+        of_document = unit != "bit" or (self.epsilon is not None and self.epsilon_unit != "bit")
+        return stated_guarantee(self, self._guarantee(self._randomizer()._known_size(n_words, of_document), unit))
 
     def _default_epsilon(self):
         return LocalRandomizer().bit_epsilon if self.randomizer is None and self.epsilon_unit == "bit" else None
@@ -379,7 +387,7 @@ class LocalPrivateLDA(BaseTopicModel):
         randomizer = clone(self._randomizer())
         if self.epsilon is None:
             return randomizer
-        law = randomizer.mechanism, int(n_words), randomizer.max_words, randomizer.reports_per_user
+        law = randomizer.mechanism, int(n_words), randomizer.max_words_per_document, randomizer.reports_per_user
         return randomizer.set_params(bit_epsilon=bit_epsilon_of(float(self.epsilon), self.epsilon_unit, *law))
 
     def _channel(self, n_words):
@@ -400,6 +408,7 @@ class LocalPrivateLDA(BaseTopicModel):
     def _guarantee(self, n_words, unit):
         randomizer = self._randomizer()
         guarantee = stated_guarantee(randomizer, self._channel(n_words).guarantee(unit))
+        guarantee = replace(guarantee, released=(*guarantee.released, *FROM_REPORTS))
         if self.input == "reports":
             return guarantee
         return seeded_guarantee(guarantee, self.random_state, randomizer.random_state)

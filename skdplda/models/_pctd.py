@@ -37,11 +37,11 @@ from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.priors._public import PublicPrior, WordPrior
-from skdplda.privacy import seeded_guarantee
+from skdplda.privacy import KNOWN, Spending, seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import rounds_of
-from skdplda.rounds._spending import NoisePlan, Spending
+from skdplda.rounds._spending import NoisePlan
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]
@@ -162,6 +162,8 @@ class PCTD(BaseRoundsModel):
     >>> model.privacy_guarantee_
     PrivacyGuarantee(epsilon=5, delta=1e-5, document, add-remove, central, proven)
     """
+
+    _beside_released = {"public_perplexity_": KNOWN}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
@@ -403,7 +405,7 @@ class PCTD(BaseRoundsModel):
                 hidden="",
                 reference=GUIDE,
                 assumptions=prior,
-                tells_prior=not plan.noiseless and self._reorders_prior(),
+                priors=("doc_topic_prior_",) if not plan.noiseless and self._reorders_prior() else (),
             )
         else:
             guarantee = once_guarantee(plan, self.epsilon, self.delta)
@@ -440,13 +442,13 @@ class PCTD(BaseRoundsModel):
         e_step = e_step(documents, randomness=randomness, n_threads=effective_n_jobs(self.n_jobs))
         tables = self._make_tables(plan, randomness, data)
         no_noise = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # the documents, or the E-step, have the noise
-        asks, options = rounds_of(tables, rounds, None), {"callback": callback, "verbose": self.verbose}
+        asks, options = rounds_of(tables, rounds), {"callback": callback, "verbose": self.verbose}
         answer_exactly(asks, e_step, Spending(no_noise), randomness, **options)
         return self._model_of(tables, rounds)
 
     def _noisy(self, plan, randomness, X):
         """Return the units and what makes their E-step, one of which has the noise."""
-        sigma, n_threads = plan.multipliers[0] * TOKEN_L2, effective_n_jobs(self.n_jobs)
+        sigma, n_threads = Spending(plan).take() * TOKEN_L2, effective_n_jobs(self.n_jobs)
         make = partial(SegmentEStep, **self._settings(None, self.local_updates or EXACT_UPDATES))
         return noisy_segments(X, sigma, randomness, n_threads), make
 

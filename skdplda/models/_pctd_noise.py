@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import log, mean, total
 from skdplda.privacy import mechanism_of
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["noisy_segments"]
@@ -17,10 +17,10 @@ BLOCK_CELLS = 2**22  # noisy counts held at a time
 def noisy_segments(X, sigma, randomness, n_threads):
     """Release every segment's count of every word once, and return what the counts probably were, as a UnitMatrix.
 
-    The noise is integer, on counts in fixed point of resolution 1 / GRID, with standard deviation `sigma` in a count; 0
-    returns X. A released block is not kept: each cell becomes the most probable count under a Poisson law whose rate is
-    the word's frequency in the releases, and is stored unless that is 0. All of this is post-processing of the noisy
-    counts and of their shape.
+    The noise is integer, on counts in fixed point of resolution 1 / NORM_BOUND, with standard deviation `sigma` in a
+    count; 0 returns X. A released block is not kept: each cell becomes the most probable count under a Poisson law
+    whose rate is the word's frequency in the releases, and is stored unless that is 0. All this post-processes the
+    noisy counts and of their shape.
     """
     n_segments, n_words = X.counts.shape
     if sigma == 0 or n_segments == 0:
@@ -31,9 +31,9 @@ def noisy_segments(X, sigma, randomness, n_threads):
         exact = X.counts[begin : begin + n_rows]
         exact = exact.astype(np.int64).toarray()
         noise = mechanism_of("gaussian").sampler(
-            sigma * GRID, exact.shape, randomness.noise(block, sigma, exact), n_threads
+            sigma * NORM_BOUND, exact.shape, randomness.noise(block, sigma, exact), n_threads
         )
-        noisy = (noise + GRID * exact) / GRID
+        noisy = (noise + NORM_BOUND * exact) / NORM_BOUND
         totals += total(noisy, axis=0)
         done = begin + len(noisy)
         rate = np.maximum(totals, 0.0) + 3 * sigma * np.sqrt(done)  # an upper bound: later blocks lower the rates

@@ -20,12 +20,12 @@ from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_
 from skdplda._warnings import warn
 from skdplda.exact._loop import answer_exactly
 from skdplda.exceptions import NoisyTopicsWarning
-from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, check_epsilon, stated_guarantee
-from skdplda.rounds._bounds import GRID, MARGIN
+from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, Spending, check_epsilon, stated_guarantee
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Ask, converse
 from skdplda.rounds._queries import Query
-from skdplda.rounds._spending import NoisePlan, Spending
+from skdplda.rounds._spending import NoisePlan
 
 __all__ = ["PeriodEStep", "PeriodsMixin", "TopicCounts"]
 
@@ -84,7 +84,7 @@ class TopicCounts:
 
 
 class PeriodEStep:
-    """What each privacy unit adds to the counts of topics by period: at most GRID in all, in integers.
+    """What each privacy unit adds to the counts of topics by period: at most NORM_BOUND in all, in integers.
 
     Each row of `doc_topic`, (n_documents, n_components), depends on its own document alone. `period` has the period of
     each document, -1 for none; `units` are as from `check_groups`.
@@ -97,16 +97,13 @@ class PeriodEStep:
         self._shape = n_periods, doc_topic.shape[1]
         documents = np.bincount(self._unit, minlength=self.n_units)[self._unit]
         proportions = np.nan_to_num(doc_topic[inside].astype(np.float64), nan=0, posinf=0, neginf=0).clip(0, 1)
-        self._rows = np.floor(proportions * (GRID * (1 - MARGIN) / documents)[:, None]).astype(np.int64)
-        total = np.zeros(self.n_units, np.int64)
-        np.add.at(total, self._unit, self._rows.sum(axis=1))
-        self._rows[(total > GRID)[self._unit]] = 0  # the bound is checked on the integers themselves
+        self._rows = np.floor(proportions * (NORM_BOUND * (1 - MARGIN) / documents)[:, None]).astype(np.int64)
 
     def collect(self, query, round_, active):
         """Return the sum of all units' contributions."""
-        total = np.zeros(self._shape, np.int64)
-        np.add.at(total, self._period, self._rows)
-        return total
+        sums = Contributions(self._shape, norm=1)
+        sums.add_whole(self._rows, self._period, self._unit, self.n_units)
+        return sums.bounded()
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +113,6 @@ class PeriodCounts(Query):
     shape: tuple
     kind = "periods"
     lemma = "periods, Theorem 1"
-    norm = 1
 
 
 def asked_once(query):
@@ -247,7 +243,7 @@ class PeriodsMixin:
         talk = answer_exactly if plan.noiseless else converse
         asks = asked_once(PeriodCounts((len(labels), doc_topic.shape[1])))
         released = talk(asks, e_step, Spending(plan), Randomness(None, "counts of topics"))
-        counts = pd.DataFrame(released / GRID, index=labels, columns=self.get_feature_names_out())
+        counts = pd.DataFrame(released / NORM_BOUND, index=labels, columns=self.get_feature_names_out())
         found = TopicCounts(counts, plan.deviation(0), guarantee)
         if found.deviation and not found.clear_periods.any():
             said = NoisyTopicsWarning(
@@ -268,7 +264,7 @@ def _guarantee(plan, unit, epsilon, n_rows):
         epsilon,
         0.0,
         hidden="",
-        tells_noise=False,
+        has_noise=False,
         assumptions=("the topics, and the periods or classes, are known to everyone",),
         mechanism=(
             f"{plan.law.label} noise of scale {plan.multipliers[0]:.4g} on counts of topics in {n_rows} periods or"

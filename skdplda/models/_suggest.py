@@ -36,7 +36,7 @@ class TopicSuggestion(NamedTuple):
 
 
 def suggest_n_components(
-    epsilon: float, delta: float, n_documents: int, words_per_document: float, n_words: int
+    epsilon: float, delta: float, nominal_size: int, words_per_document: float, n_words: int
 ) -> TopicSuggestion:
     """Suggest a number of topics, from public numbers alone: fewer topics survive more noise.
 
@@ -47,7 +47,7 @@ def suggest_n_components(
     ----------
     epsilon, delta : float
         What the topics may spend; in a pipeline that selects words privately, what is left for the topics.
-    n_documents : int
+    nominal_size : int
         A public estimate of the number of documents.
     words_per_document : float
         A public estimate of the number of different words of a document that are in the vocabulary.
@@ -67,18 +67,18 @@ def suggest_n_components(
     Examples
     --------
     >>> from skdplda.model_selection import suggest_n_components
-    >>> suggest_n_components(1.0, 1e-5, n_documents=15_000, words_per_document=40, n_words=1000).n_components
+    >>> suggest_n_components(1.0, 1e-5, nominal_size=15_000, words_per_document=40, n_words=1000).n_components
     10
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if math.isinf(epsilon):
         raise ValueError("epsilon must be finite: without noise, only the data say how many topics there are.")
-    for name, value in (("n_documents", n_documents), ("n_words", n_words)):
+    for name, value in (("nominal_size", nominal_size), ("n_words", n_words)):
         if not is_integer(value) or not 1 <= value <= 2**53:  # larger ones are no exact floats
             raise ValueError(f"{name} must be an integer from 1 to 2**53; got {value!r}.")
     if not is_real(words_per_document) or not 1 <= words_per_document <= n_words:
         raise ValueError(f"words_per_document must be from 1 to n_words={n_words}; got {words_per_document!r}.")
     noise = calibrate_gaussian(epsilon, delta)
-    signal = int(n_documents) * math.sqrt(words_per_document / n_words) / noise
+    signal = int(nominal_size) * math.sqrt(words_per_document / n_words) / noise
     n_components = max(2, min(int(n_words), round(TOPICS_PER_ROOT * math.sqrt(signal))))
     return TopicSuggestion(n_components, signal / (signal + HALF_SIGNAL), signal)

@@ -35,7 +35,7 @@ class TopicsMixin:
 
     def top_words(
         self,
-        n: int = 10,
+        n_words: int = 10,
         feature_names: ArrayLike | None = None,
         *,
         relevance: float = RELEVANCE,
@@ -45,7 +45,7 @@ class TopicsMixin:
 
         Parameters
         ----------
-        n : int, default=10
+        n_words : int, default=10
             Words a topic; at most the size of the vocabulary.
         feature_names : array-like of str of shape (n_words,), default=None
             The vocabulary. None takes that of a released model or `feature_names_in_`, else column numbers as "x0",
@@ -58,15 +58,15 @@ class TopicsMixin:
 
         Returns
         -------
-        words : DataFrame of shape (n_components, n)
+        words : DataFrame of shape (n_components, n_shown)
             One row a topic, most relevant first; the index holds the names of `get_feature_names_out`.
 
         Raises
         ------
         ValueError
-            If `n` is outside 1..n_words, the names do not fit the vocabulary or `relevance` is outside 0..1.
+            If there are not that many words, the names do not fit the vocabulary or `relevance` is outside 0..1.
         """
-        names, order = self._names_of_words(feature_names), self._top_columns(n, relevance)
+        names, order = self._names_of_words(feature_names), self._top_columns(n_words, relevance)
         words, clear = names[order], self._clear_words()
         if mark_noise and clear is not None:
             rows = np.arange(len(order))[:, None]
@@ -353,7 +353,7 @@ class TopicsMixin:
         """Return the columns of the most relevant words, of shape (n_components, n)."""
         n_words = self.topic_word_.shape[1]
         if not 1 <= n <= n_words:
-            raise ValueError(f"n must be between 1 and the {n_words} words of the vocabulary; got {n}.")
+            raise ValueError(f"n_words must be between 1 and the {n_words} words of the vocabulary; got {n}.")
         return np.argsort(-self._relevance(relevance), axis=1, kind="stable")[:, :n]
 
     def _topic_sizes(self):

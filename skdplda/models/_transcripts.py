@@ -12,10 +12,9 @@ import numpy as np
 
 from skdplda._files import DAMAGE, check_writable, fingerprint, read_array, read_stored, whole_file
 from skdplda._validation import check_memory, is_integer, is_real
-from skdplda.privacy import PrivacyGuarantee, Status, is_of_package, stated_guarantee
+from skdplda.privacy import PrivacyGuarantee, Spending, Status, is_of_package, stated_guarantee
 from skdplda.rounds._adaptive import Knowledge
 from skdplda.rounds._loop import talk
-from skdplda.rounds._spending import Spending
 from skdplda.rounds._transcript import Transcript
 
 __all__ = ["TranscriptMixin", "check_transcript", "keep_transcript", "transcript_of"]

@@ -33,22 +33,24 @@ from skdplda.exact._tables import annealed, constant
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models._base import JUDGING, BaseRoundsModel, TrainingData, settings_of
 from skdplda.models._topics import warn_of_noise
+from skdplda.models._vips_tables import OnlineTables
 from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import (
     ACCOUNTINGS,
     BudgetCharge,
     PrivacyGuarantee,
     Randomness,
+    Spending,
     seeded_guarantee,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, told_noise
-from skdplda.rounds._bounds import GRID, NORM_BOUND, shortened
+from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, stated_deviations
+from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import converse, rounds_of
 from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
-from skdplda.rounds._tables import OnlineTables, SmoothedTables
+from skdplda.rounds._spending import BudgetPlan, NoisePlan
+from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
 
 __all__ = ["VIPSLDA"]
@@ -264,7 +266,7 @@ class VIPSLDA(BaseRoundsModel):
         "batch_size": [Interval(Integral, 1, 2**53, closed="both"), None],
         "nominal_size": [Interval(Integral, 1, 2**53, closed="both"), None],
         "max_visits": [Interval(Integral, 1, None, closed="left"), None],
-        "max_norm": [Interval(Real, 1, GRID, closed="both"), None],
+        "max_norm": [Interval(Real, 1, NORM_BOUND, closed="both"), None],
         "max_doc_length": [Interval(Integral, 1, None, closed="left"), None],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0, 1, closed="both")],
@@ -398,11 +400,11 @@ class VIPSLDA(BaseRoundsModel):
         step, parts = stream.n_done, (e_step, Spending(plan), randomness)
         options: dict[str, Any] = {"transcript": Transcript(state=tables)}
         if plan.noiseless:
-            answer_exactly(rounds_of(tables, step + 1, None), *parts, **options)
+            answer_exactly(rounds_of(tables, step + 1), *parts, **options)
         else:
             options |= {"n_threads": effective_n_jobs(self.n_jobs)}
             options |= {"before_noise": partial(charge.take_step, stream.run, step)}
-            converse(rounds_of(tables, step + 1, plan.law.norm), *parts, **options)
+            converse(rounds_of(tables, step + 1), *parts, **options)
         stream = stream.after(tables.table, plan.n_rounds)
         self._set_fitted(guarantee, **self._model_of(tables, stream.n_done))
         self._stream = stream
@@ -443,8 +445,8 @@ class VIPSLDA(BaseRoundsModel):
         if not self._adaptive():
             return None
         vectors = has_vectors(self.prior)
-        options = {"vectors": vectors, "infers": self._infers()[0]}
-        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter, **options)
+        options = {"vectors": vectors, "infers": self._which_inferred()[0]}
+        return stated_deviations(self._plan(), BOUND_IN_TOKENS, self.n_components, self.max_iter, **options)
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
@@ -452,9 +454,9 @@ class VIPSLDA(BaseRoundsModel):
             default = ADAPTIVE_TOPIC_WORD_PRIOR
         return super()._topic_word_prior(default)
 
-    def _infers_exactly(self):
+    def _infers_without_noise(self):
         """Whether a prior is the most likely one of exact counts: in full batches without noise."""
-        return any(self._infers()) and np.isinf(self.epsilon)
+        return any(self._which_inferred()) and np.isinf(self.epsilon)
 
     def _adaptive(self):
         """Whether the releases decide how the budget is divided: in full batches, where all contribute equally."""
@@ -474,7 +476,7 @@ class VIPSLDA(BaseRoundsModel):
         self._doc_topic_prior()
         self._topic_word_prior()
         self._check_prior(self._adaptive() and not stream)
-        if self._infers_exactly() and (self.learning_method == "online" or self._rate() < 1):
+        if self._infers_without_noise() and (self.learning_method == "online" or self._rate() < 1):
             raise ValueError(
                 "doc_topic_prior and topic_word_prior cannot be 'infer' without noise in mini-batches or samples. Give"
                 " numbers."
@@ -507,7 +509,7 @@ class VIPSLDA(BaseRoundsModel):
             visits = "every batch" if self.max_visits is None else f"at most {self.max_visits} batches"
             assumptions += (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
         hidden = [CUT] if self.max_doc_length is not None else []
-        if self._adaptive() and self._infers()[0]:
+        if self._adaptive() and self._which_inferred()[0]:
             hidden.append(JUDGING)
         guarantee = rounds_guarantee(
             plan,
@@ -516,7 +518,7 @@ class VIPSLDA(BaseRoundsModel):
             self.delta,
             hidden="; ".join(hidden),
             assumptions=assumptions,
-            tells_prior=self._tells_prior() and not stream,
+            priors=() if stream else self._released_priors(),
             **self._claim(plan),
         )
         return seeded_guarantee(guarantee, self.random_state)
@@ -526,7 +528,7 @@ class VIPSLDA(BaseRoundsModel):
         return {}
 
     def _read(self, X, groups, plan, randomness):
-        if self._infers_exactly() and (isinstance(X, DiskCounts) or shards_of(X) is not None):
+        if self._infers_without_noise() and (isinstance(X, DiskCounts) or shards_of(X) is not None):
             raise ValueError(
                 "doc_topic_prior and topic_word_prior cannot be 'infer' without noise for documents on disk or on a"
                 " cluster. Give numbers."
@@ -553,10 +555,10 @@ class VIPSLDA(BaseRoundsModel):
         super()._set_fitted(guarantee, **attributes)
 
     def _norm_bound(self, plan):
-        """Return what GRID stands for in the tables, in tokens."""
+        """Return what NORM_BOUND stands for in the tables, in tokens."""
         if plan.noiseless:
-            return GRID / TOKEN_WEIGHT
-        return NORM_BOUND if self.max_norm is None else float(self.max_norm)
+            return NORM_BOUND / TOKEN_WEIGHT
+        return BOUND_IN_TOKENS if self.max_norm is None else float(self.max_norm)
 
     def _private_batch(self, plan):
         return self.learning_method == "batch" and not plan.noiseless
@@ -571,10 +573,10 @@ class VIPSLDA(BaseRoundsModel):
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)
-        infers = self._infers()
+        infers = self._which_inferred()
         if infers[0]:  # not that of an earlier fit
             alpha = np.full(self.n_components, FIRST_PRIOR)
-        if self._infers_exactly():
+        if self._infers_without_noise():
             priors = ExpectedPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
         elif plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
@@ -591,7 +593,7 @@ class VIPSLDA(BaseRoundsModel):
             max_length=self.max_doc_length,
             max_iter=self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
             tol=self.mean_change_tol,
-            remember=remember or self._infers_exactly(),
+            remember=remember or self._infers_without_noise(),
             weighted=self._weighted(plan, data),
             collapsed=self._adaptive() or (plan.noiseless and self.learning_method == "batch"),
         )
@@ -606,7 +608,7 @@ class VIPSLDA(BaseRoundsModel):
             return OnlineTables(shape, self._rate(), key, bound, *steps, GAMMA_SHAPE, plan.deviation(0))
         weighted = self._weighted(plan, data)
         if self._adaptive():
-            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
+            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._which_inferred()[0]}
             return Knowledge(shape, plan, key, weighted=weighted, **options)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)

@@ -31,19 +31,14 @@ class AttackRocDisplay:
 
     Parameters
     ----------
-    results : AttackResult or sequence of AttackResult
-        Attacks; their names label the curves.
+    results : AttackResult, sequence of AttackResult or dict of str to AttackResult
+        Attacks; their names label the curves. Of a dictionary, as `membership_experiment` returns it, its keys name
+        results without a name.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    skdplda.attacks.AttackResult : Scores and rates of an attack.
 
     Examples
     --------
@@ -58,7 +53,7 @@ class AttackRocDisplay:
         self.results = results
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, attacks=None, ax=None, least=None, fpr=0.001, title=None, **options):
+    def from_estimator(cls, estimator, X, *, ax=None, least=None, fpr=0.001, title=None, **options):
         """Attack a learner on a corpus and draw what the attacks find.
 
         Parameters
@@ -67,14 +62,8 @@ class AttackRocDisplay:
             Anything with `fit` and `topic_word_` or `components_`. It is not changed.
         X : array-like or sparse matrix of shape (n_documents, n_words)
             Word counts; a random half trains the target.
-        attacks : sequence of str, default=None
-            Names of the attacks to draw; None draws all.
-        ax : matplotlib Axes, default=None
-            As in `plot`.
-        least : float, default=None
-            As in `plot`.
-        fpr : float, default=0.001
-            As in `plot`.
+        ax, least, fpr : as in `plot`
+            Where and how to draw.
         title : str, default=None
             As in `plot`; None names the epsilon of an estimator that has one.
         **options : dict
@@ -88,48 +77,11 @@ class AttackRocDisplay:
         Raises
         ------
         ValueError
-            If there is no attack of such a name.
+            As :func:`skdplda.attacks.membership_experiment`.
         """
         results = membership_experiment(estimator, X, **options)
         title = titled("What attacks find", estimator) if title is None else title
-        return cls.from_results(results, attacks=attacks, ax=ax, least=least, fpr=fpr, title=title)
-
-    @classmethod
-    def from_results(cls, results, *, attacks=None, ax=None, least=None, fpr=0.001, title=None):
-        """Draw what attacks have found.
-
-        Parameters
-        ----------
-        results : ExperimentResults or dict of str to AttackResult
-            As from :func:`skdplda.attacks.membership_experiment`.
-        attacks : sequence of str, default=None
-            Names of the attacks to draw; None draws all.
-        ax : matplotlib Axes, default=None
-            As in `plot`.
-        least : float, default=None
-            As in `plot`.
-        fpr : float, default=0.001
-            As in `plot`.
-        title : str, default=None
-            As in `plot`.
-
-        Returns
-        -------
-        display : AttackRocDisplay
-            The drawn display.
-
-        Raises
-        ------
-        ValueError
-            If there is no attack of such a name.
-        """
-        chosen = list(results) if attacks is None else list(attacks)
-        unknown = [name for name in chosen if name not in results]
-        if unknown:
-            raise ValueError(f"attacks must be among {list(results)}; got {unknown}.")
-        named = [found if found.name else replace(found, name=name) for name in chosen for found in [results[name]]]
-        display = cls(results=named)
-        return display.plot(ax=ax, least=least, fpr=fpr, title=title)
+        return cls(results=results).plot(ax=ax, least=least, fpr=fpr, title=title)
 
     def plot(self, ax=None, *, least=None, fpr=0.001, title=None):
         """Draw the curves and the line of guessing.
@@ -155,7 +107,10 @@ class AttackRocDisplay:
         ValueError
             If there is no result.
         """
-        results = listed(self.results, "results", "attack")
+        results = self.results
+        if isinstance(results, dict):
+            results = [found if found.name else replace(found, name=name) for name, found in results.items()]
+        results = listed(results, "results", "attack")
         ax = new_axes(ax, (4.6, 5.2), self)
         if least is None:
             negatives = max(int((~result.labels).sum()) for result in results)
@@ -181,7 +136,7 @@ class AuditDisplay:
     """What audits showed, beside what was claimed.
 
     Each row has a bar up to the lower bound, which an attacker showed, and a mark at the claim: filled if it is proven,
-    open if it is not. A bar beyond its mark refutes the claim. Epsilons of different units stand in one picture, but
+    open if it is not. A bar beyond its mark refutes the claim. Epsilons of different units may be in one picture, but
     do not compare; each row names its unit.
 
     Parameters
@@ -193,14 +148,8 @@ class AuditDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    skdplda.audit.audit : Makes the reports.
 
     Examples
     --------

@@ -34,14 +34,8 @@ class PrivacyUtilityDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    VocabularyDisplay : What a private selection of words finds.
 
     Examples
     --------
@@ -71,9 +65,7 @@ class PrivacyUtilityDisplay:
         self.status = status
 
     @classmethod
-    def from_estimator(
-        cls, estimator, X, X_test, *, epsilons, n_repeats=1, parameter="epsilon", groups=None, ax=None, name=None
-    ):
+    def from_estimator(cls, estimator, X, X_test, *, epsilons, n_repeats=1, groups=None, ax=None, name=None):
         """Fit clones of a topic model at each epsilon, and one without noise, and draw their held-out perplexity.
 
         Every fit spends its epsilon, and is charged to an open `PrivacyAccountant`; the non-private line and the
@@ -88,11 +80,9 @@ class PrivacyUtilityDisplay:
         X_test : array-like or sparse matrix of shape (n_test, n_words)
             The same, to judge by.
         epsilons : array-like of shape (n_epsilons,)
-            Values of the parameter. The axis has the epsilon of each fit's guarantee.
+            Values of `epsilon`. The axis has the epsilon of each fit's guarantee.
         n_repeats : int, default=1
             Fits at each epsilon.
-        parameter : str, default="epsilon"
-            The parameter to set.
         groups : array-like of shape (n_documents,), default=None
             The user of each document.
         ax : matplotlib Axes, default=None
@@ -113,7 +103,7 @@ class PrivacyUtilityDisplay:
         options = {} if groups is None else {"groups": groups}
 
         def fitted(value):
-            return clone(estimator).set_params(**{parameter: value}).fit(X, **options)
+            return clone(estimator).set_params(epsilon=value).fit(X, **options)
 
         models = [[fitted(value) for _ in range(n_repeats)] for value in epsilons]
         guarantees = [repeats[0].privacy_guarantee_ for repeats in models]

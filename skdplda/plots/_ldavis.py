@@ -1,4 +1,4 @@
-"""A bridge to pyLDAvis that shows released values unless it is told otherwise."""
+"""A bridge to pyLDAvis that shows released values unless it is given documents."""
 
 import numpy as np
 

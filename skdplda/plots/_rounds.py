@@ -16,7 +16,7 @@ CURVES = {  # of the monitor, by the attribute of its history
     "worst_draw": "worst single draw, exact",
     "sum_of_draws": "sum over all draws, exact",
 }
-MARKERS = 8  # a curve: they tell curves apart, not points
+MARKERS = 8  # a curve: they distinguish curves, not points
 
 
 class MonitorDisplay:
@@ -32,14 +32,8 @@ class MonitorDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    ConvergenceDisplay : How topics settle.
 
     Examples
     --------
@@ -130,14 +124,8 @@ class ConvergenceDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    MonitorDisplay : The loss that a monitor measured.
 
     Examples
     --------
@@ -173,10 +161,8 @@ class ConvergenceDisplay:
             how far the topics moved since the round before: the mean total variation distance.
         estimator : estimator, default=None
             The fitted model; its prior is used, and its perplexity is drawn as a line.
-        ax : matplotlib Axes, default=None
-            As in `plot`.
-        name : str, default=None
-            As in `plot`.
+        ax, name : as in `plot`
+            Where and how to draw.
 
         Returns
         -------
@@ -217,10 +203,8 @@ class ConvergenceDisplay:
         ----------
         estimator : PCTD
             Fitted with `public=` documents.
-        ax : matplotlib Axes, default=None
-            As in `plot`.
-        name : str, default=None
-            As in `plot`.
+        ax, name : as in `plot`
+            Where and how to draw.
 
         Returns
         -------

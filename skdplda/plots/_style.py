@@ -1,4 +1,4 @@
-"""What all displays share: colours and dashes that any eye tells apart, axes, names of topics."""
+"""What all displays share: colours and dashes that any eye can distinguish, axes, names of topics."""
 
 from textwrap import fill
 
@@ -21,7 +21,7 @@ __all__ = [
     "titled",
 ]
 
-# Okabe and Ito's palette: told apart with any colour vision. Curves differ by markers too, or by dashes.
+# Okabe and Ito's palette: distinct for any colour vision. Curves differ by markers too, or by dashes.
 BLUE, VERMILION, GREY, FAINT = "#0072B2", "#D55E00", "#555555", "#A8A8A8"
 STYLES = (  # color, marker, dashes for curves without markers
     (BLUE, "o", "-"),

@@ -38,10 +38,6 @@ class TopWordsDisplay:
     figure_ : matplotlib Figure
         The figure that holds them.
 
-    See Also
-    --------
-    TopicDistanceDisplay : Which topics are alike.
-
     Examples
     --------
     >>> from skdplda import PrivateCGSLDA
@@ -80,7 +76,7 @@ class TopWordsDisplay:
         ----------
         estimator : estimator
             A fitted model with `topic_word_` and `top_words`.
-        feature_names : array-like of str, default=None
+        feature_names : array-like of str of shape (n_words,), default=None
             The vocabulary. None takes the estimator's `feature_names_in_`, else column numbers.
         n_words : int, default=10
             Words a topic.
@@ -88,10 +84,8 @@ class TopWordsDisplay:
             Which topics, in which order. None draws all.
         topic_names : sequence of str of shape (n_components,), default=None
             Names of all topics of the estimator. None: those of the estimator.
-        ax : matplotlib Axes or array of Axes, default=None
-            As in `plot`.
-        n_columns : int, default=None
-            As in `plot`.
+        ax, n_columns : as in `plot`
+            Where and how to draw.
         relevance : float, default=0.8
             As in the estimator's `top_words`; 1 orders by probability.
 
@@ -207,14 +201,8 @@ class TopicDistanceDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    TopWordsDisplay : The words of the topics.
 
     Examples
     --------
@@ -248,18 +236,14 @@ class TopicDistanceDisplay:
         ----------
         estimator : estimator
             A fitted model with `topic_word_` and `top_words`, or clusters with or without words.
-        feature_names : array-like of str, default=None
+        feature_names : array-like of str of shape (n_words,), default=None
             The vocabulary. None takes the estimator's `feature_names_in_`, else column numbers.
         n_words : int, default=3
             Top words behind the number, or name, of each topic; 0 for none.
         topic_names : sequence of str of shape (n_components,), default=None
             Names in the place of numbers and words.
-        kind : {"matrix", "map"}, default="matrix"
-            As in `plot`.
-        ax : matplotlib Axes, default=None
-            As in `plot`.
-        cmap : str or Colormap, default="cividis"
-            As in `plot`.
+        kind, ax, cmap : as in `plot`
+            Where and how to draw.
 
         Returns
         -------
@@ -365,7 +349,7 @@ class TopicDistanceDisplay:
 
 
 def _short(name):
-    """Return what stands before the colon of "3: pear, plum", and the number of "topic_3"."""
+    """Return what is before the colon of "3: pear, plum", and the number of "topic_3"."""
     return name.partition(":")[0].removeprefix("topic_")
 
 

@@ -44,14 +44,8 @@ class VocabularyDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    PrivacyUtilityDisplay : What privacy costs in utility.
 
     Examples
     --------
@@ -77,7 +71,7 @@ class VocabularyDisplay:
         *,
         epsilons,
         measure="words",
-        mechanisms=None,
+        methods=None,
         model=None,
         X_test=None,
         n_repeats=1,
@@ -104,7 +98,7 @@ class VocabularyDisplay:
             Ascending.
         measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
             What to draw.
-        mechanisms : sequence of str, default=None
+        methods : sequence of str, default=None
             One curve each. None draws that of the estimator.
         model : private topic model, default=None
             With "downstream_share" only, which needs a `DPCountVectorizer`. None: that of `make_fdptm_pipeline`.
@@ -135,14 +129,14 @@ class VocabularyDisplay:
         else:
             value = _words(estimator, X, groups, measure)
         values, claimed = {}, []
-        for mechanism in [estimator.mechanism] if mechanisms is None else mechanisms:
-            chosen = {} if mechanisms is None else {"mechanism": mechanism}
+        for method in [estimator.method] if methods is None else methods:
+            chosen = {} if methods is None else {"method": method}
             selectors = [clone(estimator).set_params(epsilon=epsilon, **chosen) for epsilon in epsilons]
-            values[mechanism] = np.array(
+            values[method] = np.array(
                 [np.mean([value(clone(selector)) for _ in range(n_repeats)]) for selector in selectors]
             )
             if any(selector.privacy_cost().status != "proven" for selector in selectors):
-                claimed.append(mechanism)
+                claimed.append(method)
         about = {"unit": "document" if groups is None else "user", "delta": estimator.delta}
         return cls(epsilons=epsilons, values=values, measure=measure, claimed=claimed, **about).plot(ax=ax)
 
@@ -153,8 +147,8 @@ class VocabularyDisplay:
         Parameters
         ----------
         results : DataFrame, or what makes one
-            Columns "mechanism", "epsilon" and the name of the measure; "status", where not all are "proven", and
-            "delta" if it is one for all. Several rows of one mechanism and epsilon are drawn as their mean.
+            Columns "method", "epsilon" and the name of the measure; "status", where not all are "proven", and
+            "delta" if it is one for all. Several rows of one method and epsilon are drawn as their mean.
         measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
             What to draw.
         unit : str, default=None
@@ -173,20 +167,20 @@ class VocabularyDisplay:
             If a column is missing, or as `plot` raises.
         """
         table = pd.DataFrame(results)
-        missing = [name for name in ("mechanism", "epsilon", measure) if name not in table]
+        missing = [name for name in ("method", "epsilon", measure) if name not in table]
         if missing:
             raise ValueError(f"results must have the columns {missing}; there are {list(table)}.")
-        means = table.pivot_table(measure, "epsilon", "mechanism", "mean", dropna=False, sort=False).sort_index()
-        values = {name: means[name].to_numpy() for name in table["mechanism"].unique()}
+        means = table.pivot_table(measure, "epsilon", "method", "mean", dropna=False, sort=False).sort_index()
+        values = {name: means[name].to_numpy() for name in table["method"].unique()}
         unproven = table["status"] != "proven" if "status" in table else np.zeros(len(table), bool)
-        claimed = list(table["mechanism"][unproven].unique())
+        claimed = list(table["method"][unproven].unique())
         deltas = table["delta"].unique() if "delta" in table else []
         about = {"unit": unit, "delta": float(deltas[0]) if len(deltas) == 1 else None}
         display = cls(epsilons=means.index.to_numpy(), values=values, measure=measure, claimed=claimed, **about)
         return display.plot(ax=ax)
 
     def plot(self, ax=None):
-        """Draw one curve a mechanism, over epsilon on a logarithmic axis.
+        """Draw one curve a method, over epsilon on a logarithmic axis.
 
         Parameters
         ----------

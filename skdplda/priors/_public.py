@@ -263,7 +263,7 @@ class PublicPrior:
         Raises
         ------
         ValueError
-            If it is of another kind, a word is not a string or stands twice, vectors differ in length, a number is not
+            If it is of another kind, a word is not a string or occurs twice, vectors differ in length, a number is not
             finite, or no vector is left.
 
         Examples
@@ -296,7 +296,7 @@ class PublicPrior:
         Raises
         ------
         ValueError
-            If it is of another kind, a word is not a string or stands twice, or counts are negative, not finite, or all
+            If it is of another kind, a word is not a string or occurs twice, or counts are negative, not finite, or all
             zero.
 
         Examples
@@ -418,7 +418,7 @@ class PublicPrior:
         -------
         word_prior : WordPrior
             Its `vectors` (n_words, n_dimensions) are float64. Each set of vectors has the mean over the words that it
-            knows taken away, and is scaled to length 1. Several sets stand side by side, scaled again; a word without a
+            knows taken away, and is scaled to length 1. Several sets are joined, and scaled again; a word without a
             vector has zeros.
             Its `frequencies` (n_words,) sum to 1. A word that a table lacks counts as half of that table's smallest
             positive number: as seen half a time, in a table of counts. Several tables are averaged.
@@ -436,12 +436,12 @@ class PublicPrior:
             topic has no word in the vocabulary, and its row is uniform.
         """
         words = _distinct("words", words)
-        vectors = _joined([_meet_vectors(*layer, words) for layer in self._vectors])
-        tables = [_meet_frequencies(*layer, words) for layer in self._frequencies]
+        vectors = _joined([_vectors_for(*layer, words) for layer in self._vectors])
+        tables = [_frequencies_for(*layer, words) for layer in self._frequencies]
         tables = [table for table in tables if table is not None]
         frequencies = mean(tables, axis=0) if tables else None
         names = self.topic_names
-        rows = [_meet_topics(known, topics, words) for _, known, topics in self._topics]
+        rows = [_topics_for(known, topics, words) for _, known, topics in self._topics]
         topics = np.concatenate([np.zeros((0, len(words))), *rows])
         empty = ~topics.any(axis=1)
         if vectors is None and frequencies is None and empty.all():
@@ -474,7 +474,7 @@ class PublicPrior:
         return f"<PublicPrior: {self._content()}; sha256 {self._digest[:12]}>"
 
     def __add__(self, other):
-        """Join two priors: vectors and frequencies stand side by side until `for_words`, topics follow each other."""
+        """Join two priors: vectors and frequencies are kept apart until `for_words`, topics follow each other."""
         if not isinstance(other, PublicPrior):
             return NotImplemented
         return PublicPrior(
@@ -515,7 +515,7 @@ def _unpickled(vectors, frequencies, topics):
 
 
 def has_vectors(prior):
-    """Whether a public prior, or None, may have vectors of words; which words of a corpus it knows is not asked."""
+    """Whether a public prior, or None, may have vectors of words; whichever words of a corpus it knows."""
     return bool(prior._vectors) if isinstance(prior, PublicPrior) else getattr(prior, "vectors", None) is not None
 
 
@@ -537,7 +537,7 @@ class _Lookup:
         self._exact = {word: i for i, word in enumerate(words)}
         self._plain = {}
         for i, word in enumerate(words):
-            self._plain.setdefault(_plain(word), i)  # the first: frequent words stand first in most lists
+            self._plain.setdefault(_plain(word), i)  # the first: frequent words come first in most lists
 
     def find(self, word):
         """Return the number of a word, or -1."""
@@ -558,7 +558,7 @@ def _plain(word):
     return word.lower().replace("_", " ")
 
 
-def _meet_vectors(words, vectors, vocabulary):
+def _vectors_for(words, vectors, vocabulary):
     """Return centred vectors (n_words, n_dimensions) of length 1, zeros where there is none; None if all are."""
     lookup = _Lookup(words)
     found = [lookup.find_parts(word) for word in vocabulary]
@@ -582,7 +582,7 @@ def _joined(sets):
     return unit_rows(np.hstack(sets))
 
 
-def _meet_frequencies(words, counts, vocabulary):
+def _frequencies_for(words, counts, vocabulary):
     """Return frequencies (n_words,) with sum 1, or None if no word is known."""
     lookup = _Lookup(words)
     place = np.array([lookup.find(word) for word in vocabulary])
@@ -593,7 +593,7 @@ def _meet_frequencies(words, counts, vocabulary):
     return found / total(found)
 
 
-def _meet_topics(words, topics, vocabulary):
+def _topics_for(words, topics, vocabulary):
     """Return topics (n_topics, n_words) in the order of the vocabulary, not scaled."""
     lookup = _Lookup(words)
     place = np.array([lookup.find(word) for word in vocabulary])
@@ -744,7 +744,7 @@ def _distinct(name, words):
 
 
 def _first_double(words):
-    """Return a list of the first word that stands twice, or an empty one."""
+    """Return a list of the first word that occurs twice, or an empty one."""
     known = set()
     return [word for word in words if word in known or known.add(word)][:1]
 

@@ -27,35 +27,18 @@ MOST_STEPS, MOVED = 300, 1e-4
 def starting_topics(
     word_prior: WordPrior, n_components: int, marginal: ArrayLike | None = None, seed: int = 0
 ) -> np.ndarray | None:
-    """Return topics to start from: seeded ones first, then clusters of the word vectors.
+    """Return topics to start from, seeded ones first, then clusters of the word vectors, (n_words, n_components).
 
-    A topic is proportional to the marginal times the affinity of word and topic, exp(6 * cosine) with the topic's
-    centre; a word without a vector has the topic's mean affinity. The centre of a seeded topic is the mean vector of
-    its words, and half of its mass lies on its public distribution. The others' centres come from k-means into as many
-    clusters as there are topics, of which those next to seeded topics are left out. Where there are no vectors, or
-    fewer different ones than topics, what is left has random affinities, so that no two topics are alike.
+    A topic is proportional to the `marginal`, public or released word frequencies, times the affinity of word and
+    topic, exp(6 * cosine) with the topic's centre; a word without a vector has the topic's mean affinity. The centre of
+    a seeded topic is the mean vector of its words, and half of its mass lies on its public distribution. The others'
+    centres come from k-means into as many clusters as there are topics, of which those next to seeded topics are left
+    out. Where there are no vectors, or fewer different ones than topics, what is left has random affinities, of `seed`,
+    so that no two topics are alike. A marginal of None is that of the prior, or uniform.
 
-    Parameters
-    ----------
-    word_prior : WordPrior
-        Public knowledge of the vocabulary.
-    n_components : int
-        Number of topics, seeded ones included.
-    marginal : array-like of shape (n_words,), default=None
-        Word frequencies, on any scale; public or released. None: those of the prior, or uniform ones.
-    seed : int, default=0
-        From 0 to 2**32 - 1, of k-means and of random affinities.
-
-    Returns
-    -------
-    topics : ndarray of shape (n_words, n_components) or None
-        Columns are positive and sum to 1. None if the prior has neither vectors nor topics. The result does not depend
-        on the number of threads; with vectors for all topics, permuted words give permuted rows.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer topics than seeded ones, or the marginal does not fit.
+    Columns are positive and sum to 1; None if the prior has neither vectors nor topics. The result does not depend on
+    the number of threads; with vectors for all topics, permuted words give permuted rows. ValueError if there are fewer
+    topics than seeded ones, or the marginal does not fit.
     """
     vectors, topics = word_prior.vectors, word_prior.topics
     if vectors is None and topics is None:
@@ -171,19 +154,8 @@ def _lloyd(points, squares, weights, centres):
 def order_of_topics(word_prior, components):
     """Return the order of released topics in which those that have most of the seeds' words have the seeds' numbers.
 
-    Seeds and topics are matched one to one, so that the words' shares add up to most. Other topics keep their order.
-
-    Parameters
-    ----------
-    word_prior : WordPrior
-        With topics.
-    components : ndarray of shape (n_topics, n_words)
-        Released, positive.
-
-    Returns
-    -------
-    order : ndarray of shape (n_topics,)
-        Numbers of topics.
+    Seeds, of a `WordPrior`, and topics, (n_topics, n_words), positive, are matched one to one, so that the words'
+    shares add up to most. Other topics keep their order.
     """
     topic_word = components / total(components, axis=1, keepdims=True)
     seeds = word_prior.informed

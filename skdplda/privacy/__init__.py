@@ -8,8 +8,13 @@
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
 from skdplda.privacy._accounting import dearest_event, delta_of, epsilon_of, epsilon_with_sampler_error, least
 from skdplda.privacy._budget_charge import BudgetCharge
-from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace, finite_noise
-from skdplda.privacy._composition import ACCOUNTINGS, noise_multiplier
+from skdplda.privacy._calibration import (
+    ACCOUNTINGS,
+    calibrate_gaussian,
+    calibrate_laplace,
+    finite_noise,
+    noise_multiplier,
+)
 from skdplda.privacy._events import (
     bounded_range_event,
     check_delta,
@@ -44,12 +49,12 @@ from skdplda.privacy._monitor import (
 )
 from skdplda.privacy._noise import (
     LARGEST_SCALE,
+    NORM_BOUND,
     delta_slack,
     discrete_gaussian,
     discrete_laplace,
     rounded_gaussian,
     sampler_assumption,
-    sampler_slack,
 )
 from skdplda.privacy._observation import observe, observing
 from skdplda.privacy._open_ledgers import LedgerAwareMixin, prepaid
@@ -66,48 +71,27 @@ from skdplda.privacy._partition import (
     select_words,
 )
 from skdplda.privacy._randomness import Randomness, is_guessable_seed, seeded_guarantee
-from skdplda.privacy._statement import round_up
+from skdplda.privacy._released import COLUMNS, CURATOR, KNOWN, check_released
+from skdplda.privacy._spending import Spending
+from skdplda.privacy._statement import round_up, statement_rows
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
     "Adjacency",
-    "BudgetCharge",
     "InherentPrivacyHistory",
     "LedgerEntry",
-    "Mechanism",
-    "PartitionPlan",
     "PrivacyAccountant",
     "PrivacyGuarantee",
     "PrivacyUnit",
-    "Randomness",
     "Status",
     "TrustModel",
-    "active_accountant",
-    "bounded_range_event",
     "calibrate_gaussian",
     "calibrate_laplace",
-    "compose_events",
-    "composed_loss",
     "delta_of",
-    "delta_slack",
-    "discrete_gaussian",
-    "discrete_laplace",
     "epsilon_of",
-    "exact_draw_loss",
     "gaussian_event",
     "laplace_event",
-    "mechanism_of",
-    "monitor_draw",
-    "noise_multiplier",
-    "plan_partition",
     "pure_event",
-    "related_draw_loss",
-    "replaced_draw_loss",
-    "rounded_gaussian",
-    "sampler_slack",
-    "select_partitions",
-    "selection_event",
-    "sweep_loss",
     "zcdp_event",
 ]

@@ -37,13 +37,8 @@ ADVICE = {
 TEXTS = ("label", "date", "fitted", "run")  # of an entry
 
 
-class _Spend(NamedTuple):
-    label: str | None
-    guarantee: PrivacyGuarantee
-
-
-class LedgerEntry(_Spend):
-    """One line of a ledger. As a tuple it is (label, guarantee).
+class LedgerEntry(NamedTuple):
+    """One line of a ledger.
 
     Parameters
     ----------
@@ -59,26 +54,11 @@ class LedgerEntry(_Spend):
         Name of the run that was charged, by which a resumed one is known.
     """
 
+    label: str | None
+    guarantee: PrivacyGuarantee
     date: str | None = None
     fitted: str | None = None
     run: str | None = None
-
-    def __new__(
-        cls,
-        label: str | None,
-        guarantee: PrivacyGuarantee,
-        date: str | None = None,
-        fitted: str | None = None,
-        run: str | None = None,
-    ) -> Self:
-        """Make an entry."""
-        entry = super().__new__(cls, label, guarantee)
-        entry.date, entry.fitted, entry.run = date, fitted, run
-        return entry
-
-    def __repr__(self) -> str:
-        fields = ("label", "guarantee", "date", "fitted", "run")
-        return f"LedgerEntry({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
 class PrivacyAccountant:
@@ -88,7 +68,7 @@ class PrivacyAccountant:
     `sklearn.base.clone` deep-copies parameters, so that every cross-validation fold would spend from a copy
     and the ledger would stay at zero. For the same reason it refuses to be copied or pickled.
 
-    A spend stands from the first release on: an interrupted fit has spent its whole guarantee.
+    A spend counts from the first release on: an interrupted fit has spent its whole guarantee.
 
     In a `with` block, each fit of this process charges the ledger, in whatever thread it runs. A fit in a worker
     process cannot reach a ledger in memory, and refuses before it reads data; `PrivacyAccountant.open` gives one in a
@@ -110,13 +90,18 @@ class PrivacyAccountant:
         Whether guarantees that are not proven may be spent.
     rule : {"auto", "basic", "gaussian", "renyi"}, default="auto"
         What is added up: epsilons and deltas; the precisions of Gaussian noise (a guarantee without such noise counts
-        as much as its epsilon could tell); or Renyi divergences of one order. "auto" takes the rule that affords the
+        as much as its epsilon allows); or Renyi divergences of one order. "auto" takes the rule that affords the
         first guarantee most often, and keeps it. Beside "gaussian" it keeps "renyi", with an eighth of delta, at whose
         prices a pure epsilon, or sampled noise, costs a third to a half as much; not where words come first.
     reserve : float, default=None
         Part of delta, for "gaussian" and "renyi", kept for what an event leaves out (`event_delta`), and for
         the delta of guarantees that the rule knows by epsilon and delta only. None: a quarter of delta, or as much as
         the first guarantee needs if that is more; less if the first guarantee could not be afforded with it.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon`, `delta`, `rule` or `reserve` is not as described.
 
     Notes
     -----
@@ -460,7 +445,7 @@ class PrivacyAccountant:
     def from_json(cls, text: str) -> "PrivacyAccountant":
         """Read what `to_json` has written; go on with one of the two ledgers only.
 
-        What was spent is taken as it stands, without asking again whether the budget covers it.
+        What was spent is taken as it is, without a new check against the budget.
 
         Parameters
         ----------
@@ -685,26 +670,15 @@ class FileAccountant(PrivacyAccountant):
 
 
 def active_accountant() -> Any:
-    """Return the ledger that a fit charges, or refuse a fit that could not reach it.
+    """Return the ledger that a fit charges, or None; refuse a fit that could not reach it.
 
     It is the innermost of those that this thread (or asynchronous task) has entered. A thread that has entered none
-    charges the one that is open elsewhere in the process. A process that was started by one with an open ledger
-    charges it if it is a file (`PrivacyAccountant.open`); a ledger in the memory of another process cannot be reached.
+    charges the one that is open elsewhere in the process. A process that was started by one with an open ledger charges
+    it if it is a file (`PrivacyAccountant.open`). UnreachableLedgerError if several ledgers are open and this thread
+    entered none of them, or if the ledger is in the memory of the process that started this one; ValueError if the
+    environment variable by which processes announce their ledgers is damaged.
 
     A fit calls its `check` before it reads data, and its `spend` before it forms the first value that is released.
-
-    Returns
-    -------
-    accountant : PrivacyAccountant or None
-        None if no ledger is open.
-
-    Raises
-    ------
-    UnreachableLedgerError
-        If several ledgers are open and this thread entered none of them, or if the ledger is in the memory of the
-        process that started this one.
-    ValueError
-        If the environment variable by which processes tell of their ledgers is damaged.
     """
     return open_ledger()[0]
 

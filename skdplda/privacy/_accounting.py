@@ -451,7 +451,7 @@ def _zcdp_delta(rho, xi, epsilon):
 def _loss_distribution(parts):
     """Privacy loss distribution of the Gaussian, sampled and pure parts, on a grid that suits them.
 
-    None where it would not tell the truth, or the work would have no reasonable end.
+    None where it would be wrong, or the work would have no reasonable end.
     """
     if parts.rho or parts.xi or parts.selected:
         return None
@@ -542,9 +542,9 @@ def renyi_accountant(parts):
     accountant = RdpAccountant(orders=orders)
     for event, count in _renyi_events(parts):
         accountant.compose(SelfComposedDpEvent(event, count))
-    # It tells less than is true, or less than nothing, of steps whose divergence is near its rounding error.
-    told = np.nan_to_num(accountant._rdp, nan=math.inf, posinf=math.inf)
-    accountant._rdp = np.maximum(told, 0.0) + _rounding(parts)
+    # It is below the truth, or below zero, for steps whose divergence is near its rounding error.
+    found = np.nan_to_num(accountant._rdp, nan=math.inf, posinf=math.inf)
+    accountant._rdp = np.maximum(found, 0.0) + _rounding(parts)
     return accountant
 
 

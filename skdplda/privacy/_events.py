@@ -125,6 +125,11 @@ def gaussian_event(noise_multiplier: float, steps: int = 1, sampling_rate: float
     -------
     event : dp_accounting.DpEvent
         A release without noise is a non-private event.
+
+    Raises
+    ------
+    ValueError
+        If `steps`, `sampling_rate` or the multiplier is outside its range.
     """
     from dp_accounting import GaussianDpEvent, NonPrivateDpEvent, NoOpDpEvent, PoissonSampledDpEvent
 
@@ -214,33 +219,10 @@ def zcdp_event(rho: float) -> Any:
 def bounded_range_event(eta: float, steps: int = 1) -> Any:
     """Describe `steps` adaptive draws of bounded range: log-ratios on neighbours differ by at most `eta`.
 
-    Such a draw is `eta`-private, and rho-zero-concentrated private with
-    rho = ln((e^eta - 1) / eta) - 1 + eta / (e^eta - 1), the largest Kullback-Leibler divergence of such a pair
-    (doc/theory/hdp.rst, Lemma 3). That is below eta^2 / 8 [1]_, and far below it for large `eta`.
-
-    Parameters
-    ----------
-    eta : float
-        Range of one draw; inf means no privacy.
-    steps : int, default=1
-        Number of draws.
-
-    Returns
-    -------
-    event : dp_accounting.DpEvent
-        The zero-concentrated event of all draws.
-
-    References
-    ----------
-    .. [1] J. Dong, D. Durfee, R. Rogers, "Optimal differential privacy composition for exponential mechanisms",
-       ICML 2020; D. Durfee, R. Rogers, "Practical differentially private top-k selection with pay-what-you-get
-       composition", NeurIPS 2019 (bounded range).
-
-    Examples
-    --------
-    >>> from skdplda.privacy import bounded_range_event
-    >>> round(bounded_range_event(10.0).rho, 3), 10.0**2 / 8
-    (6.698, 12.5)
+    Such a draw is `eta`-private, and rho-zero-concentrated private with rho = ln((e^eta - 1) / eta) - 1 + eta / (e^eta
+    - 1), the largest Kullback-Leibler divergence of such a pair (doc/theory/hdp.rst, Lemma 3). That is below eta^2 / 8
+    (Dong, Durfee and Rogers, ICML 2020; Durfee and Rogers, NeurIPS 2019), and far below it for large `eta`: 6.698 and
+    12.5 at eta = 10.
     """
     eta, steps = check_nonnegative("eta", eta), check_steps(steps)
     rho = eta * eta / 8
@@ -251,27 +233,11 @@ def bounded_range_event(eta: float, steps: int = 1) -> Any:
 
 
 def selection_event(event: Any, mean_runs: float, shape: float = 1.0) -> Any:
-    """Describe a random number of runs of a mechanism, of which only the best is released.
+    """Describe a random number of runs of a mechanism, of mean above 1, of which only the best is released.
 
-    Parameters
-    ----------
-    event : dp_accounting.DpEvent
-        One run, the score by which runs are compared included.
-    mean_runs : float
-        Mean number of runs, above 1.
-    shape : float, default=1.0
-        Of the law of the number of runs: 0 logarithmic, 1 geometric, any other finite number a truncated negative
-        binomial, inf Poisson. The cost of the law itself grows with the shape, its spread falls.
-
-    Returns
-    -------
-    event : dp_accounting.DpEvent
-        Neither the number of runs nor the other runs are released.
-
-    References
-    ----------
-    .. [1] N. Papernot, T. Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022,
-       Theorems 2 and 6.
+    One run's event includes the score by which runs are compared. `shape` is of the law of their number: 0 logarithmic,
+    1 geometric, any other finite number a truncated negative binomial, inf Poisson. The cost of the law itself grows
+    with it, its spread falls. Source: Papernot and Steinke, ICLR 2022, Theorems 2 and 6.
     """
     from dp_accounting import NonPrivateDpEvent
     from dp_accounting.dp_event import RepeatAndSelectDpEvent
@@ -337,18 +303,7 @@ def gaussian_part(event: Any) -> tuple[float, Any]:
 
 
 def compose_events(events: Iterable[Any]) -> Any:
-    """Describe the adaptive composition of several events.
-
-    Parameters
-    ----------
-    events : iterable of dp_accounting.DpEvent
-        In any order.
-
-    Returns
-    -------
-    event : dp_accounting.DpEvent
-        Canonical and hashable: equal events are grouped.
-    """
+    """Describe the adaptive composition of several events: canonical and hashable, equal ones are grouped."""
     from dp_accounting import ComposedDpEvent, NonPrivateDpEvent, NoOpDpEvent
 
     counts = {}

@@ -118,7 +118,7 @@ class Filter:
     rules: tuple[Rule, ...]
 
     def cost(self, guarantees):
-        """Return the least epsilon that a rule tells; inf if none holds."""
+        """Return the least epsilon of a rule; inf if none holds."""
         return min((rule.cost(guarantees) for rule in self._holding(guarantees)), default=math.inf)
 
     def rest(self, guarantees):
@@ -206,7 +206,7 @@ def _with_reserve(rule, reserve, least, first):
 
 
 def _left_out(guarantee):
-    """Delta of what the event leaves out; without an event, of what epsilon does not tell."""
+    """Delta of what the event leaves out; without an event, of what epsilon leaves out."""
     return guarantee.delta if guarantee.event is None else guarantee.event_delta
 
 
@@ -226,7 +226,7 @@ def _affords(rule, first):
     return rule.capacity / charge if charge else math.inf
 
 
-@lru_cache(maxsize=1024)  # a ledger asks for each of its entries again
+@lru_cache(maxsize=1024)  # a ledger computes each of its entries again
 def _precision(event):
     """Return the precision of Gaussian noise that dominates Gaussian and pure parts; None where there are others."""
     parts = parts_of(event)
@@ -237,7 +237,7 @@ def _precision(event):
 
 @lru_cache(maxsize=1024)
 def _equal_precision(epsilon):
-    """Precision mu^2 of the Gaussian release that tells as much as randomized response of this epsilon, or more."""
+    """Precision mu^2 of the Gaussian release that reveals as much as randomized response of this epsilon, or more."""
     if math.isinf(epsilon):
         return math.inf
     mu = 2 * (2.0**-48 - ndtri(1 / (1 + exp(min(epsilon, 700.0)))))  # the quotient's rounding error included

@@ -75,7 +75,7 @@ class PrivacyGuarantee:
         `epsilon` and `delta`, which is checked; leave it out when a part of them has no event.
     event_delta : float, default=0.0
         Delta of what the event leaves out, such as words that only one unit uses: with at most this probability
-        more is seen than the event tells of.
+        more is seen than the event accounts for.
 
     Raises
     ------

@@ -13,8 +13,8 @@ __all__ = ["HiddenSeedsMixin"]
 SHOWN = "<secret seed>"
 
 
-class SecretBytes(bytes):
-    """A seed that does not show itself."""
+class Hidden:
+    """A value that does not show itself."""
 
     def __repr__(self) -> str:
         return SHOWN
@@ -22,22 +22,16 @@ class SecretBytes(bytes):
     __str__ = __repr__
 
 
-class SecretInteger(int):
-    """A seed that does not show itself."""
-
-    def __repr__(self) -> str:
-        return SHOWN
-
-    __str__ = __repr__
+class SecretBytes(Hidden, bytes):
+    """A secret seed."""
 
 
-class SecretText(str):
+class SecretInteger(Hidden, int):
+    """A secret seed."""
+
+
+class SecretText(Hidden, str):
     """What was given in the place of a secret, such as its hexadecimal form: errors that refuse it do not show it."""
-
-    def __repr__(self) -> str:
-        return SHOWN
-
-    __str__ = __repr__
 
 
 def is_secret_seed(value: Any) -> bool:
@@ -97,7 +91,7 @@ def _hidden(name: str, value: Any) -> Any:
 
 
 def _digest(seed: Any) -> str:
-    """Return what tells secret seeds apart, once they are forgotten."""
+    """Return what distinguishes secret seeds, once they are forgotten."""
     return f"a secret seed, forgotten: sha256 {fingerprint(seed)[:16]}"
 
 

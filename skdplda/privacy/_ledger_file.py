@@ -159,7 +159,7 @@ class LedgerFile:
         partial = os.path.join(folder, f".{name}.{secrets.token_hex(16)}.partial")
         self._file = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)  # tells others that it is no litter
+            fcntl.flock(self._file, fcntl.LOCK_EX)  # shows others that it is no litter
             self._put(content, 0)
             with suppress(FileExistsError, FileNotFoundError):  # made, or taken for litter, meanwhile: try again
                 os.link(partial, self._path)

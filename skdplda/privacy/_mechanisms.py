@@ -1,4 +1,4 @@
-"""Mechanisms of integer noise, one object each: all that depends on the law of the noise stands here.
+"""Mechanisms of integer noise, one object each: all that depends on the law of the noise is here.
 
 Rounds, hybrid sweeps, selections, searches, guarantees, audits and the command line index `MECHANISMS`, and take or
 refuse a mechanism by its properties. A new one is a row, a test of its law, and a theorem in doc/theory/noise.rst.
@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from skdplda._arithmetic import exp, log, log1p, log_ndtr, total
+from skdplda._arithmetic import exp, log, log1p, log_ndtr
 from skdplda._types import Function, Sequence
 from skdplda.privacy._accounting import epsilon_of, least
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, zcdp_event
 from skdplda.privacy._noise import delta_slack, discrete_gaussian, discrete_laplace, rounded_gaussian
+from skdplda.privacy._spending import ROUNDING, divided
 
 __all__ = ["MECHANISMS", "MOST_DRAWS", "Mechanism", "mechanism_of", "pure_mechanisms", "without_slack"]
 
@@ -28,95 +29,42 @@ class Mechanism:
     """Integer noise of one law, for a statistic of integers whose sensitivity is bounded in one norm.
 
     Scales are in units of that sensitivity: a noise multiplier is (scale of the noise) / (sensitivity).
-
-    Parameters
-    ----------
-    name : str
-        By which users choose it.
-    label : str
-        Its law, for statements.
-    norm : {1, 2}
-        Order of the norm in which the sensitivity must be bounded.
-    sampler : callable
-        `sampler(scale, shape, random_state, n_threads)` returns integers.
-    deviation : float
-        Standard deviation of the noise over its scale.
-    multiplier : callable
-        `multiplier(epsilon, delta, steps)` returns the noise multiplier of each of equal releases, with exact noise.
-    event : callable
-        `event(multiplier, steps=1)` returns what equal releases cost; 0 is no noise, inf no release.
-    log_cdf : callable or None
-        `log_cdf(k, scale)` returns ln P(noise <= k) for integers, or less. None where it is not known.
-    has_delta : bool
-        Whether it needs a positive delta.
-    adds_precisions : bool
-        Whether releases of several multipliers m cost what one of precision sum(1 / m**2) costs.
-    is_sampled : bool
-        Whether it post-processes the Gaussian mechanism of its multiplier, so that its cost is known where privacy
-        units take part at random (Poisson sampling).
     """
 
-    name: str
-    label: str
-    norm: int
-    sampler: Function
-    deviation: float
-    multiplier: Function
-    event: Function
-    log_cdf: Function | None
-    has_delta: bool
-    adds_precisions: bool
-    is_sampled: bool
+    name: str  # by which users choose it
+    label: str  # its law, for statements
+    norm: int  # order, 1 or 2, of the norm in which the sensitivity must be bounded
+    sampler: Function  # sampler(scale, shape, random_state, n_threads) returns integers
+    deviation: float  # standard deviation of the noise over its scale
+    multiplier: Function  # multiplier(epsilon, delta, steps) returns that of each of equal releases, with exact noise
+    event: Function  # event(multiplier, steps=1) returns what equal releases cost; 0 is no noise, inf no release
+    log_cdf: Function | None  # log_cdf(k, scale) returns ln P(noise <= k), or less; None where it is not known
+    has_delta: bool  # whether it needs a positive delta
+    adds_precisions: bool  # whether releases of multipliers m cost what one of precision sum(1 / m**2) costs
+    is_sampled: bool  # whether it post-processes Gaussian noise, whose cost under Poisson sampling is known
 
-    def calibrate(self, epsilon: float, delta: float, precisions: Sequence[float]) -> tuple[tuple[float, ...], Any]:
+    def calibrate(
+        self, epsilon: float, delta: float, precisions: Sequence[float], part: float = 1.0
+    ) -> tuple[tuple[float, ...], Any]:
         """Return the noise multiplier of each release, and the event of all.
 
-        Parameters
-        ----------
-        epsilon, delta : float
-            Of all releases together, for exact noise; see `without_slack`.
-        precisions : sequence of float
-            Precisions (inverse variances) are divided in these proportions, or equally where they do not add up.
-
-        Returns
-        -------
-        multipliers : tuple of float
-            Of the releases.
-        event : dp_accounting.DpEvent
-            What they cost together.
+        Epsilon and delta are of all releases together, for exact noise (see `without_slack`). Precisions (inverse
+        variances) are divided in the given proportions, or equally where they do not add up. With a `part` the releases
+        have so much of the precision of an (epsilon, delta) release; ValueError where precisions do not add up.
         """
         if not self.adds_precisions:
+            if part < 1:
+                raise ValueError(f"{self.name} noise has no part of a budget, because its precisions do not add up.")
             multiplier = self.multiplier(epsilon, delta, len(precisions))
             return (multiplier,) * len(precisions), self.event(multiplier, len(precisions))
-        multiplier, shares = self.multiplier(epsilon, delta, 1), np.asarray(precisions, dtype=np.float64)
-        divided = multiplier / np.sqrt(shares / total(shares)) * (1 + 1e-12)  # above what rounding took
-        return tuple(divided.tolist()), self.event(multiplier)
+        multiplier = self.multiplier(epsilon, delta, 1)
+        if part < 1:
+            multiplier = multiplier / math.sqrt(part) * (1 + ROUNDING)
+        return divided(multiplier, precisions), self.event(multiplier)
 
 
 def mechanism_of(name: str) -> Mechanism:
-    """Return a mechanism by name.
-
-    Parameters
-    ----------
-    name : str
-        One of `MECHANISMS`.
-
-    Returns
-    -------
-    mechanism : Mechanism
-        Its row of `MECHANISMS`.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-
-    Examples
-    --------
-    >>> from skdplda.privacy import mechanism_of
-    >>> mechanism_of("laplace").label
-    'discrete Laplace'
-    """
+    """Return a mechanism by its name; ValueError if there is none."""
     if name not in MECHANISMS:
         raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}; got {name!r}.")
     return MECHANISMS[name]

@@ -24,17 +24,8 @@ __all__ = [
 class InherentPrivacyHistory:
     """What the monitor measured up to each iteration of a sequential collapsed Gibbs sampler.
 
-    All numbers are in nats and belong to one run on one corpus, as seen by someone who is shown every
-    topic assignment. They describe that run; they guarantee nothing about what was released:
-
-    * They are read off the data, so they may differ on a neighbouring corpus and reveal something themselves.
-    * `word_level` and `document_level` take the largest sum over the draws of **one** token. That is
-      parallel composition, which asks that the other draws do not read the token; here every draw reads
-      the table that the token is counted in. A dozen tokens are enough to exceed the sum many times over.
-    * `monitor_draw` changes the total of a topic only, while a removed token of the same type or document
-      changes the count above the fraction too; see `exact_draw_loss`.
-    * `sum_of_draws` adds up every draw and counts every change, so the second and third gap are closed; the
-      first stays, and it looks at corpora that lack a token, not at those that have one more.
+    All numbers are in nats and belong to one run on one corpus, as seen by someone who is shown every topic assignment.
+    They describe that run; they guarantee nothing about what was released (doc/theory/monitor.rst).
 
     Parameters
     ----------
@@ -44,9 +35,14 @@ class InherentPrivacyHistory:
     document_level : array-like of shape (n_iterations,)
         The same for a removed document of the longest length.
     worst_draw : array-like of shape (n_iterations,)
-        Largest `exact_draw_loss` of a single draw, one token removed.
+        Largest exact loss of a single draw, one token removed.
     sum_of_draws : array-like of shape (n_iterations,)
-        Sum of `exact_draw_loss` over all draws of all tokens, one token removed.
+        Sum of the exact losses of all draws of all tokens, one token removed.
+
+    Raises
+    ------
+    ValueError
+        If the arrays are of different lengths, or hold other numbers.
 
     References
     ----------
@@ -55,6 +51,7 @@ class InherentPrivacyHistory:
 
     Examples
     --------
+    >>> from skdplda.privacy import InherentPrivacyHistory
     >>> history = InherentPrivacyHistory([0.1, 0.2], [0.5, 1.0], [4.6, 4.6], [310.0, 600.0])
     >>> history.to_frame()["word_level"].tolist()
     [0.1, 0.2]
@@ -99,44 +96,13 @@ def monitor_draw(
     beta: float,
     n_words: int,
 ) -> float:
-    r"""Return the epsilon that the monitor gives to one draw of collapsed Gibbs sampling.
+    r"""Return the epsilon, in nats, that the monitor gives to one draw of collapsed Gibbs sampling.
 
-    With :math:`r_k` the weight of topic k and :math:`q_k` the same with `n_removed` tokens taken from the
-    total of the topic, :math:`\varepsilon = 2 \max(\xi_1, \dots, \xi_K, \xi)`.
-
-    Parameters
-    ----------
-    word_counts_k : array-like of shape (n_topics,)
-        Tokens of the drawn token's type in each topic, without the drawn token.
-    topic_totals_k : array-like of shape (n_topics,)
-        Tokens in each topic, without the drawn token.
-    doc_counts_k : array-like of shape (n_topics,)
-        Tokens of the drawn token's document in each topic, without the drawn token.
-    n_removed : float
-        Size of the difference of the two corpora, called N in [1]_: 1 for the word level, the longest
-        document for the document level. A topic loses at most the tokens it has: the paper's denominator
-        would be zero or negative where N passes the topic's total, and no neighbour lies there.
-    alpha : float or array-like of shape (n_topics,)
-        Prior of the document-topic distribution.
-    beta : float
-        Prior of the topic-word distribution.
-    n_words : int
-        Number of words of the vocabulary, called V in [1]_.
-
-    Returns
-    -------
-    epsilon : float
-        In nats, for this draw alone.
-
-    References
-    ----------
-    .. [1] Zhao, Ren, Yang and Yang (2019). On Privacy Protection of Latent Dirichlet Allocation Model
-       Training. IJCAI. Equation (7), Algorithm 1.
-
-    Examples
-    --------
-    >>> round(monitor_draw([3, 0], [20, 9], [2, 1], n_removed=1, alpha=0.1, beta=0.01, n_words=1000), 4)
-    0.1078
+    With r_k the weight of topic k and q_k the same with `n_removed` tokens taken from the total of the topic, it is 2
+    max(xi_1, ..., xi_K, xi): Zhao et al. (2019), equation (7) and Algorithm 1. Counts are of the drawn token's word, of
+    all tokens and of its document, without the drawn token. `n_removed`, called N there, is 1 for the word level, the
+    longest document for the document level. A topic loses at most the tokens it has: the paper's denominator would be
+    zero or negative where N passes the topic's total, and no neighbour lies there.
     """
     topic_totals_k = np.asarray(topic_totals_k, dtype=np.float64)
     mass = topic_totals_k + n_words * beta
@@ -157,36 +123,12 @@ def exact_draw_loss(
     *,
     twin_counts_k: ArrayLike = 0,
 ) -> float:
-    r"""Return the worst privacy loss of one draw over the corpora that lack one other token.
+    r"""Return the worst privacy loss of one draw, max_k |ln p'_k / p_k|, over the corpora that lack one other token.
 
-    The loss is :math:`\max_k |\ln p'_k / p_k|`, all other assignments being equal on both corpora. Removing
-    a token changes the total of its topic, and also the word count if it shares the drawn token's type
-    (a factor of up to ``1 + 1 / beta``), and the document count if it shares its document (up to
-    ``1 + 1 / alpha``). The monitor knows only the first change.
-
-    Parameters
-    ----------
-    word_counts_k, topic_totals_k, doc_counts_k : array-like of shape (n_topics,)
-        As in `monitor_draw`.
-    alpha : float or array-like of shape (n_topics,)
-        As in `monitor_draw`.
-    beta : float
-        As in `monitor_draw`.
-    n_words : int
-        As in `monitor_draw`.
-    twin_counts_k : array-like of shape (n_topics,), default=0
-        Tokens of the same type **and** the same document in each topic, without the drawn token;
-        all zero where a document holds a type at most once.
-
-    Returns
-    -------
-    loss : float
-        In nats, for this draw alone; 0 where there is no other token.
-
-    Examples
-    --------
-    >>> round(exact_draw_loss([1, 0], [20, 9], [2, 1], alpha=0.1, beta=0.01, n_words=1000), 4)
-    4.0019
+    All other assignments are equal on both corpora. Removing a token changes the total of its topic, and also the word
+    count if it shares the drawn token's word (a factor of up to 1 + 1 / beta), and the document count if it shares its
+    document (up to 1 + 1 / alpha). `monitor_draw` knows only the first change; the arguments are as there.
+    `twin_counts_k` has the tokens of the same word **and** document, without the drawn token.
     """
     arrays = (word_counts_k, topic_totals_k, doc_counts_k, twin_counts_k, alpha)
     word, topic, doc, twins, alpha = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arrays))
@@ -226,40 +168,11 @@ def _checked(name, values, n_axes=1):
 
 
 def replaced_draw_loss(word_counts_k: ArrayLike, other_counts_k: ArrayLike, beta: float) -> float:
-    r"""Bound the loss of the draw of a token whose word is replaced by another.
+    r"""Bound the loss, in nats, of the draw of a token whose word t is replaced by t'; both words' counts by topic.
 
-    :math:`2 \max_k |\ln \frac{n_k^{t'} + \beta}{n_k^t + \beta}|`: the weights of the draw differ by that quotient in
-    each topic, and their sum by no more. It holds for equal topics of all other tokens.
-
-    Parameters
-    ----------
-    word_counts_k : array-like of shape (n_topics,)
-        Tokens of the word t in each topic, without the drawn token, which is one of them.
-    other_counts_k : array-like of shape (n_topics,)
-        Tokens of the word t' that takes its place.
-    beta : float
-        Prior of the topic-word distribution.
-
-    Returns
-    -------
-    loss : float
-        In nats, for this draw alone.
-
-    Raises
-    ------
-    ValueError
-        If counts are not finite numbers from 0, as many of each word, or beta is not positive.
-
-    References
-    ----------
-    .. [1] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
-       Privacy. IEEE TIFS 16. Proposition 1, equation (4).
-
-    Examples
-    --------
-    >>> from skdplda.privacy import replaced_draw_loss
-    >>> round(replaced_draw_loss([4, 0], [0, 4], beta=1.0), 4)
-    3.2189
+    It is 2 max_k |ln (n_k^t' + beta) / (n_k^t + beta)|: the weights of the draw differ by that quotient in each topic,
+    and their sum by no more. It holds for equal topics of all other tokens. Source: Zhao et al. (2021), IEEE TIFS 16,
+    Proposition 1, equation (4).
     """
     beta = check_prior("beta", beta, None)
     word, other = _checked("word_counts_k", word_counts_k) + beta, _checked("other_counts_k", other_counts_k) + beta
@@ -271,32 +184,8 @@ def replaced_draw_loss(word_counts_k: ArrayLike, other_counts_k: ArrayLike, beta
 def related_draw_loss(beta: float) -> float:
     r"""Bound the loss of the draw of another token of the word that goes, or of the one that comes.
 
-    :math:`2 \ln(1 + 1/\beta)`, as printed; half of it suffices, since one topic's count alone changes by 1.
-
-    Parameters
-    ----------
-    beta : float
-        Prior of the topic-word distribution.
-
-    Returns
-    -------
-    loss : float
-        In nats, for this draw alone.
-
-    Raises
-    ------
-    ValueError
-        If beta is not positive.
-
-    References
-    ----------
-    .. [1] As of `replaced_draw_loss`, Proposition 2.
-
-    Examples
-    --------
-    >>> from skdplda.privacy import related_draw_loss
-    >>> round(related_draw_loss(beta=0.01), 4)
-    9.2302
+    It is 2 ln(1 + 1 / beta), as printed (Proposition 2 there); half of it suffices, since one topic's count alone
+    changes by 1.
     """
     return float(2 * log1p(1 / check_prior("beta", beta, None)))
 
@@ -304,38 +193,10 @@ def related_draw_loss(beta: float) -> float:
 def sweep_loss(word_totals: ArrayLike, beta: float, *, largest: float | None = None) -> np.ndarray:
     r"""Bound the loss of all draws of a sweep, for each word that one token of it is replaced.
 
-    :math:`2 \ln(n^* / \beta + 1) + 2 (\max_{t'} n_{t'} + n_t - 1) \ln(1 + 1/\beta)`, with the largest count
-    :math:`n^*` of a word in a topic.
-
-    Parameters
-    ----------
-    word_totals : array-like of shape (n_words,)
-        Tokens of each word in the corpus, :math:`n_t`.
-    beta : float
-        Prior of the topic-word distribution.
-    largest : float or None, default=None
-        No count of any word in any topic is above it at any draw: a clip, called C in [1]_. The paper's maximum has to
-        run over the replaced word too. None: the largest total, which holds at every draw.
-
-    Returns
-    -------
-    losses : ndarray of shape (n_words,)
-        In nats; 0 for a word without tokens.
-
-    Raises
-    ------
-    ValueError
-        If totals or `largest` are not finite numbers from 0, or beta is not positive.
-
-    References
-    ----------
-    .. [1] As of `replaced_draw_loss`, Theorem 1, equation (5).
-
-    Examples
-    --------
-    >>> from skdplda.privacy import sweep_loss
-    >>> sweep_loss([3, 2, 0], beta=1.0).round(2).tolist()
-    [8.32, 8.32, 0.0]
+    It is 2 ln(n* / beta + 1) + 2 (max n_t' + n_t - 1) ln(1 + 1 / beta), with the largest count n* of a word in a topic
+    (Theorem 1 there, equation (5)); 0 for a word without tokens. No count of any word in any topic is above `largest`
+    at any draw: a clip, called C; the paper's maximum has to run over the replaced word too. None: the largest total,
+    which holds at every draw.
     """
     totals, related = _checked("word_totals", word_totals), related_draw_loss(beta)
     largest = totals.max() if largest is None else float(_checked("largest", largest, 0))
@@ -347,34 +208,10 @@ def sweep_loss(word_totals: ArrayLike, beta: float, *, largest: float | None = N
 
 
 def composed_loss(losses: ArrayLike) -> float:
-    """Bound the loss of all sweeps: the largest sum over the words.
+    """Bound the loss of all sweeps, from `sweep_loss` of each: the largest sum over the words.
 
-    What it bounds is the loss of the topics that were drawn, between two corpora that differ by one word in the place
-    of another, if all that is seen are these topics. It is no guarantee; doc/theory/monitor.rst says why.
-
-    Parameters
-    ----------
-    losses : array-like of shape (n_sweeps, n_words)
-        What `sweep_loss` returned for each sweep.
-
-    Returns
-    -------
-    loss : float
-        In nats.
-
-    Raises
-    ------
-    ValueError
-        If losses are not finite numbers from 0 in an array of two axes.
-
-    References
-    ----------
-    .. [1] As of `replaced_draw_loss`, Theorem 2, equation (6).
-
-    Examples
-    --------
-    >>> from skdplda.privacy import composed_loss
-    >>> composed_loss([[2.0, 1.0], [0.5, 3.0]])
-    4.0
+    What it bounds (Theorem 2 there, equation (6)) is the loss of the topics that were drawn, between two corpora that
+    differ by one word in the place of another, if all that is seen are these topics. It is no guarantee:
+    doc/theory/monitor.rst.
     """
     return float(total(_checked("losses", losses, 2), axis=0).max())

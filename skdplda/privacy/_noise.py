@@ -20,8 +20,11 @@ from skdplda._kernels import _noise
 from skdplda._validation import MOST_THREADS, is_integer
 
 LAW_ERROR = 2.0**-100  # of the probability of any integer, relative; theorem 4 of doc/theory/noise.rst
-SLACK = 2.0**-96  # total variation of one draw from its law, which is far smaller
+SLACK = 2.0**-96  # above the total variation of one draw from its law, if ChaCha20 under a secret key is uniform
 LARGEST_SCALE = 2.0**50  # that the samplers take
+# Norm bound of what a privacy unit adds to a sum, in fixed point: sums are integers, and 1 / NORM_BOUND is the
+# resolution. So large that rounding is far below the noise; so small that the sum of 2**40 units fits into 64 bits.
+NORM_BOUND = 2**20
 
 PRECISION = 384  # bits of the fixed-point numbers that tables are made from
 SERIES_BITS = 256  # of the coefficients of the density inside a bucket
@@ -49,47 +52,15 @@ class Table(NamedTuple):
 
 
 def discrete_laplace(scale: float, shape: int | tuple[int, ...], random_state: Any = None, n_threads: int = 1) -> Any:
-    """Draw from the discrete Laplace law, P(x) proportional to exp(-abs(x) / scale) on the integers.
+    """Draw from the discrete Laplace law, P(x) proportional to exp(-abs(x) / scale) on the integers, int64.
 
-    Added to an integer statistic of L1 sensitivity s, it is (s / scale)-differentially private, up to the samplers'
-    error: the probability of every integer, however far out, is within a factor of 1 +- 2**-100 of its exact value.
+    Added to an integer statistic of L1 sensitivity s, it is (s / scale)-differentially private (Ghosh, Roughgarden and
+    Sundararajan 2009), up to the samplers' error: the probability of every integer, however far out, is within a factor
+    of 1 +- 2**-100 of its exact value. The scale, in [0, 2**50], is used exactly as given; zero gives zeros.
 
-    Parameters
-    ----------
-    scale : float
-        Scale, in [0, 2**50], used exactly as given. Zero gives zeros.
-    shape : int or tuple of int
-        Shape of the result. The draws are independent.
-    random_state : None, bytes, int, numpy.random.Generator or numpy.random.RandomState, default=None
-        None takes a fresh 256-bit key from the operating system. An integer makes the draws reproducible, and
-        private only while it is secret, random and never used again; a generator supplies the 256-bit key.
-    n_threads : int, default=1
-        Number of threads. It does not change the result.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-        The draws.
-
-    Raises
-    ------
-    ValueError
-        If `scale` is negative, not finite or above 2**50, or `n_threads` is below 1, or a seed is negative.
-    TypeError
-        If `scale` is not a real number, or `random_state` is of another type.
-
-    References
-    ----------
-    .. [1] A. Ghosh, T. Roughgarden, M. Sundararajan (2009), Universally utility-maximizing privacy
-       mechanisms, STOC (the geometric mechanism).
-    .. [2] C. Canonne, G. Kamath, T. Steinke (2020), The discrete Gaussian for differential privacy, NeurIPS
-       (the discrete Laplace law and its sampling).
-
-    Examples
-    --------
-    >>> from skdplda.privacy._noise import discrete_laplace
-    >>> discrete_laplace(2.5, (2, 3)).dtype
-    dtype('int64')
+    `random_state` None takes a fresh 256-bit key from the operating system, and a generator supplies one. An integer,
+    or bytes, make the draws reproducible, and private only while secret, random and never used again. The number of
+    threads does not change the result.
     """
     scale = _check_scale(scale, "scale")
     return _draw(_laplace_table, LAPLACE_DOMAIN, scale, shape, random_state, n_threads)
@@ -98,45 +69,9 @@ def discrete_laplace(scale: float, shape: int | tuple[int, ...], random_state: A
 def rounded_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: Any = None, n_threads: int = 1) -> Any:
     """Draw from the Gaussian law of standard deviation sigma, rounded to the nearest integer.
 
-    Its law is P(x) = Phi((x + 1/2) / sigma) - Phi((x - 1/2) / sigma). On integer statistics, adding it is
-    rounding the output of the Gaussian mechanism, whose privacy analysis holds unchanged, up to the samplers' error:
-    the probability of every integer, however far out, is within a factor of 1 +- 2**-100 of its exact value.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation before rounding, in [0, 2**50], used exactly as given. Zero gives zeros.
-    shape : int or tuple of int
-        Shape of the result. The draws are independent.
-    random_state : None, bytes, int, numpy.random.Generator or numpy.random.RandomState, default=None
-        None takes a fresh 256-bit key from the operating system. An integer makes the draws reproducible, and
-        private only while it is secret, random and never used again; a generator supplies the 256-bit key.
-    n_threads : int, default=1
-        Number of threads. It does not change the result.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-        The draws.
-
-    Raises
-    ------
-    ValueError
-        If `sigma` is negative, not finite or above 2**50, or `n_threads` is below 1, or a seed is negative.
-    TypeError
-        If `sigma` is not a real number, or `random_state` is of another type.
-
-    References
-    ----------
-    .. [1] C. Dwork, A. Roth (2014), The algorithmic foundations of differential privacy, Proposition 2.1
-       (post-processing) and Appendix A (the Gaussian mechanism).
-
-    Examples
-    --------
-    >>> from skdplda.privacy._noise import rounded_gaussian
-    >>> noise = rounded_gaussian(20.0, (50, 1000), random_state=0)
-    >>> bool((noise == rounded_gaussian(20.0, (50, 1000), random_state=0, n_threads=2)).all())
-    True
+    Its law is P(x) = Phi((x + 1/2) / sigma) - Phi((x - 1/2) / sigma). On integer statistics, adding it is rounding the
+    output of the Gaussian mechanism, whose privacy analysis holds unchanged, up to the samplers' error. All else is as
+    of `discrete_laplace`.
     """
     sigma = _check_scale(sigma, "sigma")
     return _draw(_gaussian_table, GAUSSIAN_DOMAIN, sigma, shape, random_state, n_threads)
@@ -146,42 +81,9 @@ def discrete_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: 
     """Draw from the discrete Gaussian law, P(x) proportional to exp(-x**2 / (2 * sigma**2)) on the integers.
 
     Added to an integer statistic of L2 sensitivity s, it is (s**2 / (2 * sigma**2))-zero-concentrated differentially
-    private [1]_. No real-valued noise and no rounding is behind it, as is with :func:`rounded_gaussian`; the price is
-    an accounting by concentrated privacy, which asks for a little more noise.
-
-    Parameters
-    ----------
-    sigma : float
-        Called sigma in [1]_, in [0, 2**50], used exactly as given. Zero gives zeros.
-    shape : int or tuple of int
-        Shape of the result. The draws are independent.
-    random_state : None, int, bytes, numpy.random.Generator or numpy.random.RandomState, default=None
-        As in :func:`rounded_gaussian`.
-    n_threads : int, default=1
-        Number of threads. It does not change the result.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-        The draws.
-
-    Raises
-    ------
-    ValueError
-        If `sigma` is negative, not finite or above 2**50, or `n_threads` is below 1, or a seed is negative.
-    TypeError
-        If `sigma` is not a real number, or `random_state` is of another type.
-
-    References
-    ----------
-    .. [1] C. Canonne, G. Kamath, T. Steinke (2020), The discrete Gaussian for differential privacy, NeurIPS
-       (Theorem 4, Algorithm 3).
-
-    Examples
-    --------
-    >>> from skdplda.privacy import discrete_gaussian
-    >>> discrete_gaussian(3.0, (2, 3)).dtype
-    dtype('int64')
+    private (Canonne, Kamath and Steinke 2020, Theorem 4, Algorithm 3). No real-valued noise and no rounding is behind
+    it, as is with `rounded_gaussian`; the price is an accounting that needs a little more noise. All else is as of
+    `discrete_laplace`.
     """
     sigma, n_threads = _check_scale(sigma, "sigma"), _check_threads(n_threads)
     key, out = _key_of(random_state).tobytes(), np.zeros(shape, dtype=np.int64)
@@ -219,26 +121,6 @@ def _is_below(bits, source, proposal, sigma, scale):
         bits, source = more + bits, source + b"+"  # less significant bits come first
 
 
-def sampler_slack() -> float:
-    """Return an upper bound on the total variation distance of one draw from its exact law.
-
-    It holds for both laws and every scale, under the assumption that ChaCha20 under a secret random key gives
-    uniform words.
-
-    Returns
-    -------
-    float
-        The bound, 2**-96.
-
-    Examples
-    --------
-    >>> from skdplda.privacy._noise import sampler_slack
-    >>> sampler_slack() < 1e-28
-    True
-    """
-    return SLACK
-
-
 def sampler_assumption(in_delta: bool) -> str:
     """Return Theorems 4 and 5 of doc/theory/noise.rst as an assumption of a guarantee.
 
@@ -249,34 +131,11 @@ def sampler_assumption(in_delta: bool) -> str:
 
 
 def delta_slack(n_draws: int, epsilon: float) -> float:
-    """Return what the sampler's numerical error adds to delta.
+    """Return what the samplers' numerical error adds to delta, rounded up, in [0, 1].
 
-    A mechanism that is (epsilon, delta)-differentially private with exact noise, and uses at most `n_draws`
-    draws in all, is (epsilon, delta + delta_slack)-differentially private with these samplers. The slack is
-    (1 + exp(epsilon)) * n_draws * sampler_slack(), at most 1.
-
-    Parameters
-    ----------
-    n_draws : int
-        Number of integers drawn over the whole mechanism: cells times rounds.
-    epsilon : float
-        The epsilon at which delta is stated. May be infinite.
-
-    Returns
-    -------
-    float
-        The slack, rounded up, in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If `n_draws` or `epsilon` is negative or not a number.
-
-    Examples
-    --------
-    >>> from skdplda.privacy._noise import delta_slack
-    >>> delta_slack(20 * 50 * 1000, epsilon=5.0) < 1e-20
-    True
+    A mechanism that is (epsilon, delta)-differentially private with exact noise, and uses at most `n_draws` draws
+    (cells times rounds), is (epsilon, delta + delta_slack)-differentially private with these samplers: the slack is (1
+    + exp(epsilon)) * n_draws * SLACK.
     """
     if not n_draws >= 0:
         raise ValueError(f"n_draws must be a non-negative integer, got {n_draws!r}")

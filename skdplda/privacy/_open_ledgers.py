@@ -1,12 +1,12 @@
 """Find the ledger that a fit charges: open in its own thread, in another thread, or in another process.
 
 The thread (or asynchronous task) that entered a `with` block sees it in its context. Worker threads start with an empty
-context, so the process also keeps a list of all open blocks. Other processes have neither, so they are told in four
+context, so the process also keeps a list of all open blocks. Other processes have neither, so they learn of it in four
 ways: new processes inherit an environment variable that says what is open; a forked process keeps what its parent had
 open; pickled estimators tell workers that were started before; on Linux a process looks at those it descends from.
 
-A pickle may also be a file of long ago. What it tells of a process that did not start this one holds while that process
-has the block open. Where nobody can tell, as on another machine, it holds for a day.
+A pickle may also be a file of long ago. What it says of a process that did not start this one holds while that process
+has the block open. Where nobody knows, as on another machine, it holds for a day.
 """
 
 import json
@@ -47,16 +47,16 @@ class Block:
         self.accountant, self.label = accountant, label
 
     @property
-    def told(self) -> tuple[str, str | None]:
-        """What other processes are told: where the ledger is ("" if in memory), and the label."""
+    def announced(self) -> tuple[str, str | None]:
+        """What is announced to other processes: where the ledger is ("" if in memory), and the label."""
         return self.accountant._address, self.label
 
 
 BLOCKS: ContextVar[tuple[Any, ...]] = ContextVar("skdplda_ledger_blocks", default=())  # the innermost last
 
 
-class Told(NamedTuple):
-    """What a process has told of its open blocks."""
+class Announcement(NamedTuple):
+    """What a process has announced of its open blocks."""
 
     pid: int
     name: str  # random, so that a later process of the same number is another one
@@ -66,11 +66,11 @@ class Told(NamedTuple):
     blocks: tuple[tuple[str, str | None], ...]
 
     @classmethod
-    def read(cls, item: Any) -> "Told":
+    def read(cls, item: Any) -> "Announcement":
         """Make it of plain lists; TypeError or ValueError for anything else."""
         pid, name, machine, when, version, blocks = item
-        told = tuple((str(address), None if label is None else str(label)) for address, label in blocks)
-        return cls(int(pid), str(name), str(machine), float(when), int(version), told)
+        named = tuple((str(address), None if label is None else str(label)) for address, label in blocks)
+        return cls(int(pid), str(name), str(machine), float(when), int(version), named)
 
     def state(self) -> str:
         """Whether the block is open still, by what can be seen of the process."""
@@ -80,7 +80,7 @@ class Told(NamedTuple):
             posted = posted_by(self.pid)
         except OSError as error:
             return CLOSED if isinstance(error, FileNotFoundError) else UNKNOWN
-        return OPEN if any(told.name == self.name and told.blocks for told in posted) else CLOSED
+        return OPEN if any(one.name == self.name and one.blocks for one in posted) else CLOSED
 
 
 def this_machine() -> str:
@@ -90,12 +90,12 @@ def this_machine() -> str:
     return ""
 
 
-def read_all(text: str) -> list[Told]:
+def read_all(text: str) -> list[Announcement]:
     """Read an announcement; ValueError, TypeError or RecursionError for text that nobody here has written."""
-    return [Told.read(item) for item in json.loads(text)]
+    return [Announcement.read(item) for item in json.loads(text)]
 
 
-def posted_by(pid: int) -> list[Told]:
+def posted_by(pid: int) -> list[Announcement]:
     """Return what a process of this machine has posted; OSError if it cannot be looked at."""
     found, folder = [], f"/proc/{pid}/fd"
     for number in os.listdir(folder):
@@ -119,12 +119,12 @@ def ancestors() -> Iterator[int]:
 
 
 class Process:
-    """What is open in this process, and what it was told by others."""
+    """What is open in this process, and what others have announced."""
 
     def __init__(self) -> None:
         self.machine = this_machine()
         self.unreadable = ""  # text of the environment variable that nobody here has written
-        self.announced: dict[str, Told] = {}  # by name of the process
+        self.announced: dict[str, Announcement] = {}  # by name of the process
         self.trusted: set[str] = set()  # the names of those that this process descends from
         self.begin()
 
@@ -134,28 +134,26 @@ class Process:
         self.open: list[Block] = []
         self.version, self.posted, self.changed = 0, -1, 0.0
 
-    def own(self) -> Told:
-        """Return what this process tells of itself."""
-        blocks = tuple(block.told for block in self.open)
+    def own(self) -> Announcement:
+        """Return what this process announces of itself."""
+        blocks = tuple(block.announced for block in self.open)
         when = time.time() if blocks else self.changed  # what is closed has no age, and pickles stay equal
-        return Told(os.getpid(), self.name, self.machine, when, self.version, blocks)
+        return Announcement(os.getpid(), self.name, self.machine, when, self.version, blocks)
 
-    def announcement(self) -> list[Told]:
-        """Return what is to be told to others: of this process, and of those that it was told of."""
+    def announcement(self) -> list[Announcement]:
+        """Return all announcements that others should have: of this process, and those that it has received."""
         with self.lock:
             return ([self.own()] if self.version else []) + list(self.announced.values())
 
-    def receive(self, announcement: list[Told], trusted: bool = False) -> None:
+    def receive(self, announcement: list[Announcement], trusted: bool = False) -> None:
         """Take what an announcement says of each process, unless something newer is known."""
         with self.lock:
-            for told in announcement:
-                known = self.announced.get(told.name)
-                if told.name != self.name and (
-                    known is None or (told.version, told.when) >= (known.version, known.when)
-                ):
-                    self.announced[told.name] = told
+            for one in announcement:
+                known = self.announced.get(one.name)
+                if one.name != self.name and (known is None or (one.version, one.when) >= (known.version, known.when)):
+                    self.announced[one.name] = one
                 if trusted:
-                    self.trusted.add(told.name)
+                    self.trusted.add(one.name)
 
     def inherit(self) -> None:
         """Take the announcement of the environment variable, and note text that `publish` has not written."""
@@ -168,8 +166,8 @@ class Process:
     def publish(self) -> None:
         """Write the environment variable that new processes inherit, and what descendants look at."""
         self.version, self.changed = self.version + 1, time.time()
-        known = [self.own(), *(told for told in self.announced.values() if told.name in self.trusted)]
-        text = json.dumps(known) if any(told.blocks for told in known) else self.unreadable
+        known = [self.own(), *(one for one in self.announced.values() if one.name in self.trusted)]
+        text = json.dumps(known) if any(one.blocks for one in known) else self.unreadable
         if text:
             os.environ[VARIABLE] = text
         else:
@@ -190,24 +188,22 @@ class Process:
         self.begin()
         self.receive([parent] if parent.version else [], trusted=True)
 
-    def holding(self) -> list[Told]:
+    def holding(self) -> list[Announcement]:
         """Return what holds of other processes now. What an ancestor posts is looked at each time, and not kept."""
         parents = {os.getppid(), getattr(parent_process(), "pid", None)}
         with self.lock:
-            kept = [told for told in self.announced.values() if told.blocks]
-            found = {
-                told.name: told for told in kept if told.name in self.trusted or told.pid in parents or _holds(told)
-            }
+            kept = [one for one in self.announced.values() if one.blocks]
+            found = {one.name: one for one in kept if one.name in self.trusted or one.pid in parents or _holds(one)}
         for pid in ancestors():
             with suppress(OSError):
-                found |= {told.name: told for told in posted_by(pid)}
+                found |= {one.name: one for one in posted_by(pid)}
         return list(found.values())
 
 
-def _holds(told):
+def _holds(one):
     """Whether an announcement holds of a process that did not start this one, and need not be alive."""
-    state = told.state()
-    return state == OPEN or (state == UNKNOWN and abs(time.time() - told.when) < DAY)
+    state = one.state()
+    return state == OPEN or (state == UNKNOWN and abs(time.time() - one.when) < DAY)
 
 
 PROCESS = Process()
@@ -281,10 +277,10 @@ def find_open_ledger() -> tuple[Any, str | None]:
             " this process from there again. No data were read."
         )
     holding = PROCESS.holding()
-    ledgers = {_identity(address): (address, label) for told in holding for address, label in told.blocks}
+    ledgers = {_identity(address): (address, label) for one in holding for address, label in one.blocks}
     if not ledgers:
         return None, None
-    where = ", ".join(str(pid) for pid in sorted({told.pid for told in holding}))
+    where = ", ".join(str(pid) for pid in sorted({one.pid for one in holding}))
     if len(ledgers) > 1:
         raise UnreachableLedgerError(
             f"{len(ledgers)} ledgers are open in process {where}, from which this one has its work: which is to be"
@@ -315,7 +311,7 @@ def _identity(address):
 
 
 class LedgerAwareMixin(HiddenSeedsMixin):
-    """Base of the estimators that charge ledgers: their pickles tell worker processes which ledgers are open.
+    """Base of the estimators that charge ledgers: their pickles announce to worker processes which ledgers are open.
 
     What a fit costs is in their text, also where it is the default.
     """
@@ -338,12 +334,12 @@ class LedgerAwareMixin(HiddenSeedsMixin):
         return None
 
     def __getstate__(self) -> dict[str, Any]:
-        announced = [tuple(told) for told in PROCESS.announcement()]
+        announced = [tuple(one) for one in PROCESS.announcement()]
         state = super().__getstate__()
         return {**state, CARRIED: announced} if announced else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        with suppress(ValueError, TypeError):  # of a version that told other things
-            PROCESS.receive([Told.read(item) for item in state.get(CARRIED, ())])
+        with suppress(ValueError, TypeError):  # of a version that announced other things
+            PROCESS.receive([Announcement.read(item) for item in state.get(CARRIED, ())])
         state = {name: value for name, value in state.items() if name != CARRIED}
         super().__setstate__(state)  # type: ignore[misc]

@@ -23,8 +23,9 @@ from skdplda._arithmetic import exp, expm1, log, log1p, total
 from skdplda.privacy._calibration import calibrate_laplace
 from skdplda.privacy._events import gaussian_event, pure_event
 from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
-from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
+from skdplda.privacy._noise import LARGEST_SCALE, NORM_BOUND, delta_slack
 from skdplda.privacy._observation import observe
+from skdplda.privacy._spending import Spending
 from skdplda.privacy._survivors import MeanOfRounds, passing
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
@@ -40,8 +41,7 @@ __all__ = [
     "select_words",
 ]
 
-GRID = 2**20  # weight that one unit gives, where sums are exact in integers
-FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
+FINE_GRID = 44  # log2 of the weight that one unit gives, for "policy_gaussian", whose steps are rounded
 HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 REROUTED = ("mad", "mad2r")  # units take back part of what they gave
 REROUTED_GRID = 39  # log2 of the same for "mad" and "mad2r", whose sums have no cap
@@ -78,52 +78,28 @@ NORM = {**dict.fromkeys(ROUNDS, 2), "policy_gaussian": 2, "policy_laplace": 1, "
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """A selection and its price, known before any data are.
+    """A selection and its price, known before any data are."""
 
-    Parameters
-    ----------
-    mechanism : str
-        One of `MECHANISMS`.
-    max_items : int
-        Words that a unit takes part with, at most.
-    grid : int
-        Weight that one unit gives, as an integer; 1 where units are counted.
-    noise : str or None
-        One of `skdplda.privacy.MECHANISMS`; "geometric", discrete Laplace noise within the threshold; or None.
-    scales : tuple of float
-        Of each round's noise, in units of 1 / grid.
-    thresholds : tuple of int
-        Of each round, in units of 1 / grid: a word strictly above is released.
-    floors : tuple of float
-        Of each round but the last: a word at or below is dropped.
-    cap : int
-        No word gets more weight from a policy.
-    event : dp_accounting.DpEvent
-        What the noise costs.
-    event_delta : float
-        What new words and the samplers' numerical error cost beside.
-    coefficients : tuple of float, default=()
-        Of each round in the mean by which words are judged. Empty: each round judges alone.
-    """
-
-    MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
+    METHODS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
     IN_TURN: ClassVar = tuple(FILLS)  # units give one after the other, and see what the former ones gave
 
-    mechanism: str
-    max_items: int
-    grid: int
-    noise: str | None
-    scales: tuple
-    thresholds: tuple
-    floors: tuple
-    cap: int
-    event: object
-    event_delta: float
-    coefficients: tuple = ()
+    method: str  # one of METHODS
+    max_items: int  # words that a unit takes part with, at most
+    grid: int  # weight that one unit gives, as an integer; 1 where units are counted
+    mechanism: str | None  # of privacy.MECHANISMS, or "geometric": discrete Laplace noise within the threshold
+    scales: tuple  # of each round's noise, in units of 1 / grid
+    thresholds: tuple  # of each round, in units of 1 / grid: a word strictly above is released
+    floors: tuple  # of each round but the last: a word at or below is dropped
+    cap: int  # no word gets more weight from a policy
+    event: object  # of dp-accounting: what the noise costs
+    event_delta: float  # what new words and the samplers' numerical error cost beside
+    coefficients: tuple = ()  # of each round in the mean by which words are judged; empty: each round judges alone
 
     def __post_init__(self):
-        if self.noise is not None and self.law.log_cdf is None:
-            raise ValueError(f"noise {self.noise!r} has no log_cdf, by which new words are kept from being released.")
+        if self.mechanism is not None and self.law.log_cdf is None:
+            raise ValueError(
+                f"noise {self.mechanism!r} has no log_cdf, by which new words are kept from being released."
+            )
 
     @property
     def mean(self) -> MeanOfRounds | None:
@@ -131,71 +107,47 @@ class PartitionPlan:
         return MeanOfRounds(self.coefficients, self.scales) if self.coefficients else None
 
     @property
+    def multipliers(self) -> tuple:
+        """Scales of the noise of the rounds, as `Spending` takes them."""
+        return self.scales
+
+    @property
     def by_frequency(self) -> bool:
-        """Whether it asks how often a unit uses a word."""
-        return self.mechanism == "item_frequency"
+        """Whether it depends on how often a unit uses a word."""
+        return self.method == "item_frequency"
 
     @property
     def law(self) -> Mechanism:
         """The mechanism of the noise, as an object."""
-        return mechanism_of(LAW.get(self.noise, self.noise))
+        return mechanism_of(LAW.get(self.mechanism, self.mechanism))
 
     def judged(self, threshold: int, cutoff: float) -> "PartitionPlan":
         """Return the plan of one round with a threshold, and a cap so many scales of noise above it.
 
         The cap is not below what one unit gives: the favourite word of "item_frequency" takes all of a unit where
-        nobody else uses it.
-
-        Parameters
-        ----------
-        threshold : int
-            In units of 1 / grid.
-        cutoff : float
-            Scales of noise.
-
-        Returns
-        -------
-        plan : PartitionPlan
-            Its price, `event_delta` included, is not computed again.
+        nobody else uses it. The price, `event_delta` included, is not computed again.
         """
         cap = max(self.grid, math.ceil(min(threshold + cutoff * self.scales[0], HIGHEST_CAP)))
         return replace(self, thresholds=(threshold,), cap=cap)
 
     def new_word_delta(self, n_words: int, round_: int | None = None) -> float:
-        """Return an upper bound on the probability that a unit's new words do not all stay hidden.
+        """Return an upper bound on the probability that not all of a unit's `n_words` new words stay hidden.
 
-        Parameters
-        ----------
-        n_words : int
-            Words of the unit that no other unit uses, from 1 to `max_items`.
-        round_ : int or None, default=None
-            Of one round; None adds up all rounds.
-
-        Returns
-        -------
-        probability : float
-            Exact for a unit that is alone, in the first round, where weights are not rounded and rounds judge alone.
+        No other unit uses these words. It is of one round, or the sum over all; exact for a unit that is alone, in the
+        first round, where weights are not rounded and rounds judge alone.
         """
         if round_ is not None:
             return float(_escapes(self, round_, self.max_items)(self.thresholds[round_])[n_words - 1])
         return math.fsum(self.new_word_delta(n_words, i) for i in range(len(self.scales)))
 
     def units_needed(self, n_words: int) -> int:
-        """Return how many units make a word as likely as not to be released, without data.
+        """Return how many units of `n_words` words each make a word as likely as not to be released, without data.
 
-        Parameters
-        ----------
-        n_words : int
-            Words that each of these units uses, from 1 to `max_items`.
-
-        Returns
-        -------
-        n_units : int
-            For units whose words are all as frequent, so that no word is filled or dropped before another.
+        It is for units whose words are all as frequent, so that no word is filled or dropped before another.
         """
-        if self.mechanism == "truncated_geometric":
+        if self.method == "truncated_geometric":
             return self.thresholds[-1] + 1
-        one = self.noise is not None and self.law.norm == 1
+        one = self.mechanism is not None and self.law.norm == 1
         share = self.grid / n_words if one else equal_share(self.grid, n_words)
         if self.by_frequency:
             share = self.grid  # if it is everyone's favourite
@@ -222,55 +174,34 @@ def noises_of(mechanism):
 
 @lru_cache(maxsize=64)
 def plan_partition(
-    mechanism: str,
+    method: str,
     epsilon: float,
     delta: float,
     max_items: int,
     cutoff: float,
-    noise: str | None = None,
+    mechanism: str | None = None,
     part: float = 1.0,
 ) -> PartitionPlan:
     """Find noise and thresholds for a privacy budget.
 
-    Parameters
-    ----------
-    mechanism : str
-        One of `PartitionPlan.MECHANISMS`.
-    epsilon : float
-        Positive; inf selects every word that is used.
-    delta : float
-        In (0, 1). Where the noise needs one, half of it is for words that one unit alone uses.
-    max_items : int
-        Words that a unit takes part with, at most; up to 10,000.
-    cutoff : float
-        How many scales of noise above the threshold a policy stops to fill a word.
-    noise : str, default=None
-        One of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a unit gives. None:
-        the first of them.
-    part : float, default=1.0
-        Of the precision and of delta that this selection has, where several share the budget; see `has_levels`.
-
-    Returns
-    -------
-    plan : PartitionPlan
-        Its cost never exceeds the budget.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is too small for any noise, or `epsilon` for that of the samplers, or the theorem of the mechanism is
-        not for this noise.
+    An epsilon of inf selects every word that is used. Where the noise needs a delta, half of it is for words that one
+    unit alone uses. A policy stops to fill a word `cutoff` scales of noise above the threshold. `mechanism` is one of
+    `noises_of(mechanism)`, None its default. With `part`, which `has_levels` allows, the plan has so much of the
+    precision of noise, and of the delta for new words; events of all parts add up to that of the whole. ValueError if a
+    parameter is out of range, or the budget needs more noise than can be drawn.
     """
-    known = noises_of(mechanism)
-    if noise is not None and noise not in known:
-        why = f"bounds the L{NORM[mechanism]} norm of what a unit gives" if known else "has a theorem for its own alone"
+    known = noises_of(method)
+    if mechanism is not None and mechanism not in known:
+        why = f"bounds the L{NORM[method]} norm of what a unit gives" if known else "has a theorem for its own alone"
         raise ValueError(
-            f"noise must be {' or '.join(map(repr, [*known, None]))} for mechanism={mechanism!r}, which {why}; got"
-            f" {noise!r}."
+            f"mechanism must be {' or '.join(map(repr, [*known, None]))} for method={method!r}, which {why}; got"
+            f" {mechanism!r}."
         )
-    law = mechanism_of(noise or known[0]) if known else None
+    law = mechanism_of(mechanism or known[0]) if known else None
     if math.isinf(epsilon):
-        return PartitionPlan("weighted_gaussian", max_items, GRID, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0)
+        return PartitionPlan(
+            "weighted_gaussian", max_items, NORM_BOUND, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0
+        )
     if delta * part / 4 <= delta_slack(MOST_DRAWS, 0.0):
         raise ValueError(
             f"delta must be above {1e-15 / part:.1g}; got {delta!r}. Without delta no word can be learned"
@@ -280,25 +211,25 @@ def plan_partition(
     target = min(epsilon, log(delta * part / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
     slack = delta_slack(MOST_DRAWS, target)
     try:
-        if mechanism == "truncated_geometric":
+        if method == "truncated_geometric":
             plan = _plan_counts(target, delta, slack, max_items)
-        elif mechanism in ROUNDS:
-            plan = _plan_rounds(mechanism, law, target, delta, slack, max_items, cutoff, part)
+        elif method in ROUNDS:
+            plan = _plan_rounds(method, law, target, delta, slack, max_items, cutoff, part)
         else:
-            plan = _plan_policy(mechanism, law, target, delta, slack, max_items, cutoff)
+            plan = _plan_policy(method, law, target, delta, slack, max_items, cutoff)
     except (OverflowError, ZeroDivisionError):  # a threshold beyond int64, a scale beyond a float
         plan = None
     if plan is None or not _can_be_drawn(plan):
         raise ValueError(
-            f"epsilon must be larger for mechanism {mechanism!r}, delta={delta:g} and {max_items} words a unit; got"
+            f"epsilon must be larger for method {method!r}, delta={delta:g} and {max_items} words a unit; got"
             f" {epsilon!r}, which asks for more noise than can be drawn."
         )
     return plan
 
 
-def has_levels(mechanism: str, noise: str | None) -> bool:
+def has_levels(method: str, mechanism: str | None) -> bool:
     """Say whether n-grams can be selected by levels: the parts of a budget must add up to one event."""
-    return mechanism in ROUNDS and mechanism_of(noise or noises_of(mechanism)[0]).adds_precisions
+    return method in ROUNDS and mechanism_of(mechanism or noises_of(method)[0]).adds_precisions
 
 
 def level_parts(n_levels: int) -> list[float]:
@@ -309,7 +240,7 @@ def level_parts(n_levels: int) -> list[float]:
 
 def _can_be_drawn(plan):
     """Say whether the samplers give this noise; truncated noise is drawn until it is within the threshold."""
-    most = 100 * plan.thresholds[0] if plan.noise == "geometric" else math.inf
+    most = 100 * plan.thresholds[0] if plan.mechanism == "geometric" else math.inf
     return max(plan.scales) <= min(most, LARGEST_SCALE)
 
 
@@ -339,10 +270,8 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     rounds = ROUNDS[mechanism]
     shares, deltas = np.array(rounds.shares), np.array(rounds.deltas or rounds.shares)
     spent = part * (delta / 2 if law.has_delta else delta)
-    multipliers, event = law.calibrate(epsilon, delta / 2, shares)
-    if part < 1:
-        multipliers, event = _divided(law, epsilon, delta / 2, shares, part)
-    grid, sensitivity = GRID, 1.0
+    multipliers, event = law.calibrate(epsilon, delta / 2, shares, part)
+    grid, sensitivity = NORM_BOUND, 1.0
     if mechanism in REROUTED:
         grid = 2 ** min(REROUTED_GRID, 49 - math.frexp(max(multipliers))[1])  # the sampler's largest scale is 2**50
         # what a unit sends on is rounded, by less than 2 a word, on both data sets
@@ -366,16 +295,10 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     return replace(plan, thresholds=thresholds, cap=cap)
 
 
-def _divided(law, epsilon, delta, shares, part):
-    """Return multipliers and event of rounds that have a part of the precision of an (epsilon, delta) release."""
-    whole = law.multiplier(epsilon, delta, 1) / math.sqrt(part) * (1 + 1e-12)  # above what rounding took
-    return tuple((whole / np.sqrt(shares / total(shares)) * (1 + 1e-12)).tolist()), law.event(whole)
-
-
 def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
     spent = delta / 2 if law.has_delta else delta
     multiplier = law.multiplier(epsilon, delta / 2, 1)
-    event, grid, scale = law.event(multiplier), GRID, multiplier * GRID
+    event, grid, scale = law.event(multiplier), NORM_BOUND, multiplier * NORM_BOUND
     if mechanism == "policy_gaussian":
         grid = 2 ** min(FINE_GRID, 49 - math.frexp(multiplier)[1])  # the sampler's largest scale is 2**50
         # each rounded step is off by at most 2 sqrt(max_items), on both data sets, and no later step widens the gap
@@ -437,7 +360,7 @@ def _escapes(plan, round_, most):
     if plan.coefficients:
         return passing(plan.mean, plan.floors, plan.grid, most, round_)
     n = np.arange(1, most + 1)
-    weights, floors = _new_weights(plan.mechanism, plan.grid, most), plan.floors[:round_]
+    weights, floors = _new_weights(plan.method, plan.grid, most), plan.floors[:round_]
 
     def bounds(threshold):
         bound = _escape(plan, round_, threshold, n, *weights)
@@ -454,7 +377,7 @@ def _escapes(plan, round_, most):
 def _escape(plan, round_, threshold, n_words, first, other):
     """Return the probability that one of `n_words` words passes: one has weight `first`, the others `other`."""
     scale = plan.scales[round_]
-    if plan.noise != "geometric":
+    if plan.mechanism != "geometric":
 
         def log_hidden(weight):  # ln P(noise <= threshold - weight), or less
             return plan.law.log_cdf(threshold - weight, scale)
@@ -486,58 +409,35 @@ def select_partitions(
     n_words: int,
     randomness: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Run a selection.
+    """Run a selection on the words of units, none twice in a unit.
 
-    Parameters
-    ----------
-    plan : PartitionPlan
-        What to run.
-    start : ndarray of shape (n_units + 1,), int64
-        Into `words`: those of each unit, none twice.
-    words : ndarray of shape (n_entries,), int32
-        Word numbers. Shuffled within units.
-    counts : ndarray of shape (n_entries,), float64, or None
-        How often the unit uses the word; only a plan `by_frequency` asks. Moved along.
-    n_words : int
-        Number of words.
-    randomness : Randomness
-        Of this fit.
-
-    Returns
-    -------
-    released : ndarray of int64
-        Numbers of the selected words, ascending.
-    weights : ndarray of float64
-        Their noisy weights, in units of what one unit may give, in the round that released the word or on the mean of
-        its rounds.
-    rounds : ndarray of int64
-        The round that released the word, from 0.
-
-    Raises
-    ------
-    ValueError
-        If "policy_gaussian" is given more than 2**24 units, or "mad" and "mad2r" more than 2**22.
+    `start`, int64, of shape (n_units + 1,), points into `words`, int32, which are shuffled within units; `counts`,
+    float64, how often the unit uses the word, are moved along, and only a plan `by_frequency` needs them. It returns
+    the numbers of the selected words, ascending; their noisy weights, in units of what one unit may give, in the round
+    that released the word or on the mean of its rounds; and that round, from 0.
     """
-    if plan.mechanism == "policy_gaussian" and len(start) - 1 > MOST_UNITS:
-        raise ValueError(f"'policy_gaussian' takes at most {MOST_UNITS} units; use the default mechanism.")
+    if plan.method == "policy_gaussian" and len(start) - 1 > MOST_UNITS:
+        raise ValueError(f"'policy_gaussian' takes at most {MOST_UNITS} units; use the default method.")
     return select_words(plan, UnitWords(start, words, counts, n_words, plan.max_items, randomness.key), randomness)
 
 
 def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run a selection on words that units share; `units` has the methods of `UnitWords`. See `select_partitions`."""
-    if plan.mechanism in REROUTED and np.sum(units.size()) > MOST_UNITS_REROUTED:
-        raise ValueError(f"{plan.mechanism!r} takes at most {MOST_UNITS_REROUTED} units; use the default mechanism.")
-    active, sums = (units.used() > 0).astype(np.uint8), units.filled(plan) if plan.mechanism in FILLS else None
+    if plan.method in REROUTED and np.sum(units.size()) > MOST_UNITS_REROUTED:
+        raise ValueError(f"{plan.method!r} takes at most {MOST_UNITS_REROUTED} units; use the default method.")
+    active, sums = (units.used() > 0).astype(np.uint8), units.filled(plan) if plan.method in FILLS else None
     released, weights, draws = [], [], 0
     judged = np.zeros(len(active)) if plan.coefficients else None
     share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])
-    for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
-        if plan.mechanism in REROUTED:
+    spending = Spending(plan)
+    for round_, threshold in enumerate(plan.thresholds):
+        if plan.method in REROUTED:
             sums = reroute(units, active, share, plan)
-        elif plan.mechanism not in FILLS:
+        elif plan.method not in FILLS:
             sums = units.shared(active.copy(), share)
         present = np.flatnonzero(active)
         exact = sums[present]
+        scale = spending.take()
         noise, draws = _noise(plan, scale, threshold, exact, randomness, draws)
         noisy = exact + noise
         observe("selection", words=present, noisy=noisy, scale=scale)
@@ -573,12 +473,12 @@ def reroute(units: Any, active: np.ndarray, share: np.ndarray, plan: PartitionPl
 
 def _noise(plan, scale, threshold, exact, randomness, draws):
     """Return noise for the exact weights, and how many times the samplers were called by now."""
-    if plan.noise is None:
+    if plan.mechanism is None:
         return np.zeros(exact.size, dtype=np.int64), draws
     sampler = plan.law.sampler
-    noise = sampler(scale, exact.size, randomness.noise(draws, plan.noise, scale, exact))
+    noise = sampler(scale, exact.size, randomness.noise(draws, plan.mechanism, scale, exact))
     draws += 1
-    while plan.noise == "geometric" and (beyond := np.flatnonzero(np.abs(noise) > threshold)).size:
-        noise[beyond] = sampler(scale, beyond.size, randomness.noise(draws, plan.noise, scale, exact))
+    while plan.mechanism == "geometric" and (beyond := np.flatnonzero(np.abs(noise) > threshold)).size:
+        noise[beyond] = sampler(scale, beyond.size, randomness.noise(draws, plan.mechanism, scale, exact))
         draws += 1
     return noise, draws

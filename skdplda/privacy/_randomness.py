@@ -53,7 +53,7 @@ def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> Priva
 
 
 def _canonical(value):
-    """Return bytes that tell a number, a string or bytes from others; equal numbers of all types have the same."""
+    """Return bytes that identify a number, a string or bytes; equal numbers of all types have the same."""
     if isinstance(value, str):
         return b"text " + value.encode()
     if isinstance(value, bytes):
@@ -68,21 +68,11 @@ def _canonical(value):
 class Randomness:
     """The random bits of one fit.
 
-    All follow from one key of 256 bits, from the operating system unless `random_state` asks for a reproducible fit.
-    The key of each purpose is derived from it by HMAC-SHA-256: whoever sees the public first table, or a stream of
-    hidden draws, learns nothing of the noise. A checkpoint keeps the key: copies that go on all release the same.
-
-    Parameters
-    ----------
-    random_state : int, bytes, RandomState or None
-        As the user passed it. A RandomState gives 32 bytes, and so moves on.
-    user : str, default=""
-        Name of what draws: two users of one seed draw different bits.
-
-    Raises
-    ------
-    ValueError
-        If `random_state` is bytes, and fewer than 16.
+    All follow from one key of 256 bits, from the operating system unless `random_state` makes the fit reproducible. The
+    key of each purpose is derived from it by HMAC-SHA-256: whoever sees the public first table, or a stream of hidden
+    draws, learns nothing of the noise. A checkpoint keeps the key: copies that go on all release the same. A
+    RandomState gives 32 bytes, and so moves on; two users of one seed, by name, draw different bits. Fewer than 16
+    bytes raise ValueError.
     """
 
     assumption = "the system's entropy is unpredictable, and ChaCha20, HMAC-SHA-256 and SHAKE-256 are secure generators"
@@ -127,97 +117,36 @@ class Randomness:
         return int.from_bytes(self._derive("first table"), "little")
 
     def noise(self, round_: int, *given: Any) -> bytes:
-        """Return the `random_state` of a round's noise.
+        """Return the `random_state` of a round's noise, 256 bits.
 
-        Parameters
-        ----------
-        round_ : int
-            Number of the round.
-        *given : object
-            What else the noise is to depend on: its scale, and the exact statistic that it hides. Noise that covers
-            one statistic must never cover another, since the difference of the two releases would have none. So a
-            round that is done again is the same release if its statistic is the same, bit for bit, and else a release
-            with noise of its own. Numbers, strings, bytes and arrays: of numbers the value decides, not the type.
-
-        Returns
-        -------
-        random_state : bytes
-            256 bits.
+        It depends on what is given, its scale, and the exact statistic that it hides. Noise that covers one statistic
+        must never cover another, since the difference of the two releases would have none. So a round that is done
+        again is the same release if its statistic is the same, bit for bit, and else a release with noise of its own.
+        Numbers, strings, bytes and arrays may be given: of numbers the value decides, not the type.
         """
         return self._derive("noise", int(round_), *given)
 
     def digest(self, round_: int, *given: Any) -> str:
-        """Return what tells a sum of a round from others, and nothing of it to those without the key.
-
-        Parameters
-        ----------
-        round_ : int
-            Number of the round.
-        *given : object
-            As in `noise`.
-
-        Returns
-        -------
-        digest : str
-            128 bits, hexadecimal.
-        """
+        """Return what identifies a sum of a round, 128 bits in hexadecimal: nothing to those without the key."""
         return self._derive("digest of a sum", int(round_), *given).hex()[:32]
 
     def generator_seed(self, round_: int = 0) -> int:
-        """Return a seed for a generator of numpy, which is not secure: for published forms only.
-
-        Parameters
-        ----------
-        round_ : int, default=0
-            Number of the round.
-
-        Returns
-        -------
-        seed : int
-            Of 256 bits.
-        """
+        """Return a seed for a generator of numpy, which is not secure: for published forms only."""
         return int.from_bytes(self._derive("published form", round_), "little")
 
     def draw_key(self) -> np.ndarray:
-        """Return the key of draws that are released.
-
-        Returns
-        -------
-        key : ndarray of shape (8,), uint32
-            256 bits.
-        """
+        """Return the key of draws that are released: 256 bits as uint32."""
         return np.frombuffer(self._derive("released draws"), dtype="<u4").astype(np.uint32)
 
     def sample(self, round_: int, n_units: int, rate: float) -> np.ndarray:
-        """Return the Poisson sample of a round.
-
-        Parameters
-        ----------
-        round_ : int
-            Number of the round.
-        n_units : int
-            Number of privacy units.
-        rate : float
-            Probability of each to be taken.
-
-        Returns
-        -------
-        active : ndarray of shape (n_units,), uint8
-            1 for those taken.
-        """
+        """Return the Poisson sample of a round, uint8: 1 for the units taken, each with probability `rate`."""
         stream = hashlib.shake_256(self._derive("sample", round_)).digest(8 * n_units)
         bits = np.frombuffer(stream, dtype="<u8")
         # floor: a unit is never taken with more than the accounted probability
         return (bits < np.uint64(int(rate * 2.0**53) << 11)).astype(np.uint8)
 
     def warn_if_seeded(self, estimator: Estimator) -> None:
-        """Warn that a seed makes the guarantee conditional on its secrecy.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Whose `random_state` it is.
-        """
+        """Warn that the seed of an estimator makes its guarantee conditional on the secrecy of the seed."""
         if self.seeded:
             seed = estimator.random_state
             said = f"random_state={seed!r}" if is_integer(seed) and is_guessable_seed(seed) else "a random_state"

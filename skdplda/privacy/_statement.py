@@ -5,7 +5,7 @@ import textwrap
 from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 
-__all__ = ["round_up", "statement", "statement_html"]
+__all__ = ["round_up", "statement", "statement_html", "statement_rows"]
 
 TITLE = "Differential privacy statement"
 SHOWN = 3  # rows that a notebook shows unfolded
@@ -72,7 +72,7 @@ def _listed(items):
     return "; ".join(items) if items else "nothing stated"
 
 
-def _rows(guarantee):
+def statement_rows(guarantee):
     """Return the paragraphs of a statement by their labels."""
     unit, adjacency, trust = guarantee.unit, guarantee.adjacency, guarantee.trust
     presence = "presence and " if adjacency == "add-remove" else ""
@@ -96,7 +96,7 @@ def _rows(guarantee):
 def statement(guarantee):
     """Write a guarantee as a privacy statement: one labelled paragraph a field; epsilon and delta are rounded up."""
     lines = [TITLE]
-    for label, text in _rows(guarantee).items():
+    for label, text in statement_rows(guarantee).items():
         first = f"  {label + ':':<{LABEL}}"
         lines += textwrap.wrap(
             text,
@@ -114,7 +114,7 @@ def statement_html(guarantee):
     rows = [
         f'<tr><th style="text-align:left;vertical-align:top">{escape(label)}</th>'
         f'<td style="text-align:left;white-space:normal">{escape(text)}</td></tr>'
-        for label, text in _rows(guarantee).items()
+        for label, text in statement_rows(guarantee).items()
     ]
     shown, folded = "".join(rows[:SHOWN]), "".join(rows[SHOWN:])
     return (

@@ -74,5 +74,5 @@ class UnitWords:
         if plan.by_frequency:  # ties stay in their random order
             words = words[np.lexsort((-self._counts, np.repeat(np.arange(n_units), np.diff(self._start))))]
         order = np.random.default_rng(self._key).permutation(n_units)
-        FILLS[plan.mechanism](self._start, words, order, plan.cap, plan.grid, total)
+        FILLS[plan.method](self._start, words, order, plan.cap, plan.grid, total)
         return total

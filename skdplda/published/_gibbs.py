@@ -7,7 +7,7 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import PRIOR, SEED, Interval, check_counts, check_memory, fit_context, tokens_of
+from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, check_memory, fit_context, tokens_of
 from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
@@ -31,6 +31,7 @@ class BaseSequentialLDA(BaseTopicModel):
     _why: ClassVar[str]
     _reference: ClassVar[str]
     _status: ClassVar[str] = "claimed"
+    _monitored: ClassVar[tuple[str, ...]] = ()  # attributes of the monitor
     _seeded_as = "PrivateCGSLDA"
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -39,7 +40,7 @@ class BaseSequentialLDA(BaseTopicModel):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "doc_topic_prior": [*PRIOR, "array-like"],
         "topic_word_prior": [*PRIOR],
-        "n_jobs": [Integral, None],
+        "n_jobs": THREADS,
         "random_state": SEED,
     }
 
@@ -113,8 +114,13 @@ class BaseSequentialLDA(BaseTopicModel):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self) -> PrivacyGuarantee:
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
         """State what the paper claims of a fit, and why that does not hold, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups. It takes none: what is claimed is claimed of documents.
 
         Returns
         -------
@@ -129,6 +135,7 @@ class BaseSequentialLDA(BaseTopicModel):
             status=self._status,
             reason=self._why,
             mechanism=f"collapsed Gibbs sampling, {self._form}",
+            released=("components_", "topic_word_", "n_iter_", *self._monitored),
             not_covered=NOT_COVERED,
             reference=self._reference,
         )
@@ -429,7 +436,7 @@ class InherentPrivacyLDA(TracedSequentialLDA):
     See Also
     --------
     skdplda.plots.MonitorDisplay : Draws what the monitor measured.
-    skdplda.privacy.monitor_draw : The measurement of one draw.
+    skdplda.privacy.InherentPrivacyHistory : The measurements.
     skdplda.PrivateCGSLDA : A guarantee that holds.
 
     References
@@ -450,6 +457,7 @@ class InherentPrivacyLDA(TracedSequentialLDA):
     """
 
     _form = "inherent"
+    _monitored = ("inherent_privacy_",)
     _traced_form = "hybrid"  # without noise and clip: the sampler, unmonitored
     _status = "diagnostic"
     _why = (

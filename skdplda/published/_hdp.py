@@ -7,7 +7,7 @@ import numpy as np
 
 from skdplda._arithmetic import expm1
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import PRIOR, SEED, Interval, check_counts, fit_context, tokens_of
+from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, fit_context, tokens_of
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._hdp import COMMON, BaseHybridLDA
@@ -116,7 +116,7 @@ class PublishedHDPLDA(BaseHybridLDA):
         "doc_topic_prior": [*PRIOR, "array-like"],
         "topic_word_prior": [*PRIOR],
         "return_trace": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": THREADS,
         "random_state": SEED,
     }
 

@@ -15,7 +15,7 @@ WHY = (
     "its threshold counts on one new word a unit, but noise is on every word: of 100 words that one unit alone uses,"
     " some pass with up to a hundred times the claimed delta."
 )
-FIXED = ("mechanism", "noise", "public_vocabulary")  # parameters of the base that the form has no choice of
+FIXED = ("method", "mechanism", "public_vocabulary")  # parameters of the base that the form has no choice of
 
 
 class PublishedItemFrequencySelector(DPVocabularySelector):
@@ -24,7 +24,7 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
     A document (user) fills its most frequent words first, up to a cap; Laplace noise is added to each word's weight,
     and words above 1 + ln(1 / (2 delta)) / epsilon are selected [1]_. It warns on every fit: delta does not hold,
     because the threshold counts on one word that a document alone uses, and noise is on every word. The same with a
-    threshold that keeps delta is `DPVocabularySelector(mechanism="item_frequency")`.
+    threshold that keeps delta is `DPVocabularySelector(method="item_frequency")`.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
     PrivacyGuarantee(epsilon=2, delta=1e-5, document, add-remove, central, claimed)
     """
 
-    mechanism, noise, public_vocabulary = "item_frequency", None, None
+    method, mechanism, public_vocabulary = "item_frequency", None, None
     _seeded_as = "DPVocabularySelector"
 
     _parameter_constraints = {  # noqa: RUF012
@@ -100,7 +100,7 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
 
     def _plan(self, part=1.0, epsilon=None):
         plan = super()._plan(part, epsilon)
-        if plan.noise is None:
+        if plan.mechanism is None:
             return plan
         return plan.judged(math.ceil(plan.grid + plan.scales[0] * log(1 / (2 * self.delta))), self.cutoff)
 
@@ -112,7 +112,7 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
             sound,
             status="claimed",
             reason="; ".join(filter(None, (WHY, sound.reason))),
-            mechanism=sound.mechanism.replace(self.mechanism, "item_frequency_published"),
+            mechanism=sound.mechanism.replace(self.method, "item_frequency_published"),
             event=None,
             event_delta=0.0,
         )
@@ -121,7 +121,7 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
         randomness = super()._start()
         warn(
             f"{type(self).__name__} is the published form and not private: {WHY} Use"
-            " DPVocabularySelector(mechanism='item_frequency') for a guarantee that holds.",
+            " DPVocabularySelector(method='item_frequency') for a guarantee that holds.",
             PrivacyLeakWarning,
         )
         return randomness

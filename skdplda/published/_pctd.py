@@ -202,7 +202,7 @@ class PublishedPCTD(PCTD):
                 if private
                 else "none"
             ),
-            released=("components_", "topic_word_", "n_iter_") if counted else (),
+            released=("components_", "topic_word_", "n_iter_"),
             assumptions=(CUT.format("present or absent"),) * private,
             reference=REFERENCE,
             event=plan.event if counted else None,

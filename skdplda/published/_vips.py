@@ -1,24 +1,22 @@
 """VIPS with the three accountings of its paper, which are only claimed, and the noise that they ask for."""
 
 import math
-from numbers import Integral, Real
 from os import PathLike
 from typing import Literal
 
 from skdplda._arithmetic import expm1, log, log1p
 from skdplda._types import ArrayLike, Function, Seed
-from skdplda._validation import Interval, StrOptions
+from skdplda._validation import PRIOR, StrOptions
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.models._base import BaseRoundsModel
 from skdplda.models._vips import VIPSLDA
 from skdplda.privacy import check_delta, check_epsilon, epsilon_of, finite_noise, gaussian_event, least
-from skdplda.rounds._bounds import GRID
 from skdplda.rounds._spending import NoisePlan
 
 __all__ = ["CLAIMED_ACCOUNTINGS", "PublishedVIPSLDA", "vips_noise_multiplier"]
 
 CLAIMED_ACCOUNTINGS = ("zcdp", "advanced", "linear")
+FIXED = ("learning_method", "max_visits", "prior")  # parameters of the base that the form has no choice of
 # Delta of one step before subsampling, which zCDP leaves open. Chosen by hand: a smaller one has a larger epsilon.
 STEP_DELTA = 1e-6
 BELOW = 1 - 2.0**-50  # times what a bisection found from above
@@ -60,7 +58,7 @@ def vips_noise_multiplier(
 
     See Also
     --------
-    skdplda.privacy.noise_multiplier : The proven accountings, which ask for less noise.
+    skdplda.privacy.calibrate_gaussian : The proven accounting, which needs less noise.
 
     Notes
     -----
@@ -150,19 +148,17 @@ class PublishedVIPSLDA(VIPSLDA):
         Probability that a document (user) takes part in a step (Poisson sampling), called nu in [1]_. None:
         `batch_size` / `nominal_size` if given, else 1. Affects privacy: no, the noise is calibrated to it.
     batch_size : int or None, default=None
-        Documents expected in a step, in place of `sampling_rate`; needs `nominal_size`. Called S in [1]_. Affects
-        privacy: no.
+        As of `VIPSLDA`. Affects privacy: no.
     nominal_size : int or None, default=None
-        A public estimate of the number of documents (users), called D in [1]_. Affects privacy: no.
+        As of `VIPSLDA`. Affects privacy: no.
     max_norm : float or None, default=None
-        Bound on the norm of a document's (user's) word counts, at least 1; larger ones are scaled down to it, as in
-        [1]_. None: all documents (users) contribute equally. Unused without noise. Affects privacy: no, noise follows.
+        As of `VIPSLDA`. Affects privacy: no, noise follows.
     max_doc_length : int or None, default=None
-        Longer documents are cut to so many random tokens, called N in [1]_. Affects privacy: no.
+        As of `VIPSLDA`. Affects privacy: no.
     learning_offset : float, default=10.0
-        Called tau_0 in [1]_; at least 0. Affects privacy: no.
+        As of `VIPSLDA`. Affects privacy: no.
     learning_decay : float, default=0.7
-        Called kappa in [1]_; in [0, 1]. Affects privacy: no.
+        As of `VIPSLDA`. Affects privacy: no.
     max_doc_update_iter : int or None, default=None
         Most iterations for a document in a step. None: 50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
@@ -221,22 +217,15 @@ class PublishedVIPSLDA(VIPSLDA):
     PrivacyGuarantee(epsilon=5, delta=1e-5, document, add-remove, central, claimed)
     """
 
-    # What the form has no choice of: the hooks of the base read it.
+    # The hooks of the base read them.
     learning_method, max_visits, prior = "online", None, None
     _seeded_as = "VIPSLDA"
 
     _parameter_constraints = {  # noqa: RUF012
-        **BaseRoundsModel._parameter_constraints,
+        **{name: value for name, value in VIPSLDA._parameter_constraints.items() if name not in FIXED},
         "accounting": [StrOptions(set(CLAIMED_ACCOUNTINGS))],
-        "sampling_rate": [Interval(Real, 0, 1, closed="right"), None],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "nominal_size": [Interval(Integral, 1, None, closed="left"), None],
-        "max_norm": [Interval(Real, 1, GRID, closed="both"), None],
-        "max_doc_length": [Interval(Integral, 1, None, closed="left"), None],
-        "learning_offset": [Interval(Real, 0, None, closed="left")],
-        "learning_decay": [Interval(Real, 0, 1, closed="both")],
-        "max_doc_update_iter": [Interval(Integral, 1, 2**30, closed="both"), None],
-        "mean_change_tol": [Interval(Real, 0, None, closed="left")],
+        "doc_topic_prior": [*PRIOR, "array-like"],
+        "topic_word_prior": PRIOR,
     }
 
     def __init__(

@@ -1,4 +1,9 @@
-"""From a fitted pipeline to one file that is safe to publish."""
+"""From a fitted pipeline to one file that is safe to publish.
+
+`__all__` is for users. `flat_steps` is for the other packages of skdplda only.
+"""
+
+# ruff: noqa: F401
 
 from skdplda.releases._clusters import ReleasedClusterModel
 from skdplda.releases._guarantee import flat_steps, privacy_guarantee
@@ -13,7 +18,6 @@ __all__ = [
     "PrivatePipeline",
     "ReleasedClusterModel",
     "ReleasedTopicModel",
-    "flat_steps",
     "load_released",
     "make_fdptm_pipeline",
     "make_insights_pipeline",

@@ -54,6 +54,11 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
     n_features_in_ : int
         Dimensions of an embedding.
 
+    Raises
+    ------
+    ValueError
+        If arrays, words or numbers do not fit each other, or are not as described.
+
     See Also
     --------
     release : Makes one from a fitted pipeline.
@@ -64,7 +69,7 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
     >>> import numpy as np
     >>> from skdplda import EmbeddingTopics, release
     >>> X = np.repeat(np.eye(3), 2000, axis=0)
-    >>> fitted = EmbeddingTopics(3, epsilon=2.0, init=np.eye(3)).fit(X, counts=X.astype(int))
+    >>> fitted = EmbeddingTopics(3, epsilon=2.0, public_rows=np.eye(3)).fit(X, counts=X.astype(int))
     >>> release(fitted, feature_names=["tea", "milk", "iron"]).predict(np.eye(3)).tolist()
     [0, 1, 2]
     """

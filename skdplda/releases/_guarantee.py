@@ -5,7 +5,6 @@ Each kind of step has one handler, which either notes what the step adds or refu
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from inspect import signature
 from numbers import Integral
 
 import numpy as np
@@ -48,7 +47,7 @@ REASONS = {
 }
 UNKNOWN = (
     "it is not private, and nothing says that it treats each document on its own and learns nothing. Leave it out, do"
-    " what it does to each document before the pipeline, or take a step that has privacy_cost()"
+    " what it does to each document before the pipeline, or take a step that has privacy_cost(groups=...)"
 )
 SIDE_BY_SIDE = (
     "it fits private steps side by side ({}), and their joint guarantee is not computed here. Put them one after"
@@ -84,7 +83,7 @@ def privacy_guarantee(
     estimator : Pipeline or private estimator
         Fitted or not; pipelines may be nested.
     groups : bool, default=False
-        Whether `fit` will be given groups. Only asked before the fit, and not where a `PrivatePipeline` was made for
+        Whether `fit` will be given groups. Only needed before the fit, and not where a `PrivatePipeline` was made for
         them.
     trusted : tuple of type, default=()
         Classes outside of this package whose guarantees you take for proven. Those of other classes, subclasses
@@ -95,7 +94,7 @@ def privacy_guarantee(
     -------
     guarantee : PrivacyGuarantee
         Before the fit the one that a fit would give, by the parameters. After it the one of that fit, whatever the
-        parameters are now; claimed, where the steps do not tell what they were fitted with. What the steps leave
+        parameters are now; claimed, where it is not known what the steps were fitted with. What the steps leave
         open and the pipeline answers, such as whether the vocabulary is public, is among the assumptions or the
         released values.
 
@@ -224,7 +223,7 @@ HANDLERS = {  # by exact class: a subclass may do anything
 
 
 def _is_fitted(estimator, steps):
-    """Whether the private steps are fitted; refuse steps that cannot be composed, whatever stands between them."""
+    """Whether the private steps are fitted; refuse steps that cannot be composed, whatever is between them."""
     private = {name: step for name, step in steps if is_private(step)}
     _check_groups_of(private)
     for name, step in steps:
@@ -277,19 +276,10 @@ def _total(known, steps):
 
 
 def flat_steps(estimator: Estimator, name: str | None = None) -> list[tuple[str, Estimator]]:
-    """List the steps of an estimator, nested pipelines opened, empty steps left out.
+    """List (name, step) of an estimator, nested pipelines opened, empty steps left out.
 
-    Parameters
-    ----------
-    estimator : Pipeline or estimator
-        An estimator that is no pipeline is its own only step.
-    name : str, default=None
-        Of the estimator, before the names of its steps. None: none for a pipeline, else its class in small letters.
-
-    Returns
-    -------
-    steps : list of (str, estimator)
-        Names are joined by two underscores, as in `get_params`.
+    Names are joined by two underscores, as in `get_params`. An estimator that is no pipeline is its own only step, by
+    the given name or else its class in small letters.
     """
     if isinstance(estimator, Pipeline):
         prefix = "" if name is None else f"{name}__"
@@ -313,9 +303,7 @@ def is_private(step):
 
 def cost_of(step, groups):
     """Return the guarantee that a step will give. Some know no groups: their unit is the same with and without."""
-    return (
-        step.privacy_cost(groups=groups) if "groups" in signature(step.privacy_cost).parameters else step.privacy_cost()
-    )
+    return step.privacy_cost(groups=groups)
 
 
 def selects(step):
@@ -341,7 +329,7 @@ def _check_seeds(private):
 
 
 def _seed_of(step):
-    """Return what tells a step's seed from others; a generator's draws depend on its state and the kind of step."""
+    """Return what identifies a step's seed; a generator's draws depend on its state and the kind of step."""
     seed = fitted_parameter(step, "random_state")
     if isinstance(seed, np.random.RandomState):
         state = seed.get_state(legacy=False)["state"]

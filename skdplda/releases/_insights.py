@@ -22,7 +22,7 @@ def make_insights_pipeline(
     *,
     embedder: Any,
     n_components: int | None = None,
-    vocabulary: Sequence[str] | None = None,
+    public_vocabulary: Sequence[str] | None = None,
     vocabulary_share: float = 0.2,
     vectorizer: DPCountVectorizer | None = None,
     model: EmbeddingTopics | None = None,
@@ -41,21 +41,21 @@ def make_insights_pipeline(
         sentence embedding model, such as a `SentenceTransformer`, which is called with one text at a time.
     n_components : int or None, default=None
         Number of clusters. None leaves that of `model`.
-    vocabulary : sequence of str or None, default=None
+    public_vocabulary : sequence of str or None, default=None
         Public words, in which case none of the budget goes to their choice.
     vocabulary_share : float, default=0.2
         Share of epsilon that chooses the words otherwise, in (0, 1).
     vectorizer : DPCountVectorizer or None, default=None
         Its text settings and mechanism are kept, its budget is replaced. None: English stop words are left out.
     model : EmbeddingTopics or None, default=None
-        Its budget is replaced, and, where the embedder has `public_rows`, its `init`, unless it is an array.
+        Its budget is replaced, and, where the embedder has `public_rows`, its `public_rows`, unless it has some.
     groups : bool, default=False
         Whether `fit` will be given groups, the users of documents. A fit without them is then refused.
 
     Returns
     -------
     pipeline : PrivatePipeline
-        Unfitted, with steps "texts" and "topics". `privacy_guarantee(pipeline)` tells its total. Groups are given
+        Unfitted, with steps "texts" and "topics". `privacy_guarantee(pipeline)` is its total. Groups are given
         once: `pipeline.fit(texts, groups=users)`.
 
     Raises
@@ -79,11 +79,11 @@ def make_insights_pipeline(
     topics = clone(EmbeddingTopics() if model is None else model)
     if n_components is not None:
         topics.set_params(n_components=n_components)
-    if hasattr(embedder, "public_rows") and isinstance(topics.init, str):
+    if hasattr(embedder, "public_rows") and topics.public_rows is None:
         rows, weights = embedder.public_rows()
-        topics.set_params(init=rows, init_weight=weights)
-    if vocabulary is not None:
-        words.set_params(public_vocabulary=list(vocabulary))
+        topics.set_params(public_rows=rows, public_weights=weights)
+    if public_vocabulary is not None:
+        words.set_params(public_vocabulary=list(public_vocabulary))
         topics.set_params(epsilon=epsilon, delta=delta)
     else:
         words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)

@@ -16,7 +16,7 @@ __all__ = ["load_released"]
 def load_released(path: PathLike) -> ReleasedTopicModel:
     """Read a model that `save` of a released model has written.
 
-    Nothing in the file is executed. The checksum tells damage; it is no signature: whoever edits a file on purpose can
+    Nothing in the file is executed. The checksum shows damage; it is no signature: whoever edits a file on purpose can
     write a new one. Compare it with that of a model card you trust.
 
     Parameters

@@ -35,7 +35,7 @@ TEXT_SETTINGS = (
 )
 
 SPACES = "\t\n\r\u2028\u2029"  # stand in n-grams of characters; cards and commands show a space
-LONGEST_NGRAM = 20  # that a file may ask for: longer ones would only take memory
+LONGEST_NGRAM = 20  # that a file may have: longer ones would only take memory
 LETTER = r"(?:[^\W_]|[_\-'’@#&/:;,=]|\\[wWdDsS.\-+*]|\[\^?(?:\\[wWdDsS\-.\]\[^\\+*]|[^\[\]\\])+\])"
 REPEAT = r"(?:[+*]|\{\d{1,3}(?:,\d{0,3})?\})"
 QUICK_PATTERN = re.compile(
@@ -93,6 +93,11 @@ class ReleasedTopicModel(BaseTopicModel):
         As given.
     n_features_in_ : int
         Number of words.
+
+    Raises
+    ------
+    ValueError
+        If arrays, words or texts' settings do not fit each other, or are not as described.
 
     See Also
     --------

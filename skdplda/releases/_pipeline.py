@@ -1,4 +1,4 @@
-"""A scikit-learn pipeline that is told once which documents belong to which user."""
+"""A scikit-learn pipeline that is given once which documents belong to which user."""
 
 from inspect import signature
 from numbers import Integral
@@ -11,6 +11,8 @@ from sklearn.utils.metaestimators import available_if
 
 from skdplda._types import ArrayLike, Sequence
 from skdplda._validation import check_groups, check_same_rows, names_of
+from skdplda.local import LocalRandomizer
+from skdplda.models import LocalPrivateLDA
 from skdplda.privacy import LedgerAwareMixin, PrivacyUnit, active_accountant, check_compatible
 from skdplda.releases._guarantee import cost_of, flat_steps, is_private
 
@@ -252,13 +254,12 @@ class PrivatePipeline(Pipeline):
         What was charged for an interrupted run is not charged again, and what `memory` keeps may not be.
         """
         grouped, owed = any(key == "groups" or key.endswith(SUFFIX) for key in handed), []
-        for step in private.values():
+        for name, step in private.items():
             run = step._interrupted_run() if hasattr(step, "_interrupted_run") else None
-            asked = signature(step.privacy_cost).parameters
-            if "n_words" in asked:  # of devices: it costs what the data say it does
+            if isinstance(step, (LocalRandomizer, LocalPrivateLDA)):  # it costs what the number of columns says
                 continue
-            told = {"groups": grouped, "public": any(key.endswith("X_public") for key in handed)}
-            cost = step.privacy_cost(**{name: value for name, value in told.items() if name in asked})
+            public = {"public": True} if f"{name}__X_public" in handed else {}  # of a search
+            cost = step.privacy_cost(groups=grouped, **public)
             if run is None and isinstance(step, LedgerAwareMixin):
                 owed.append(cost)
         ledger = active_accountant() if owed else None

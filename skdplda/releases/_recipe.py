@@ -44,7 +44,7 @@ def make_fdptm_pipeline(
     model: Estimator | None = None,
     prior: PublicPrior | None = None,
     groups: bool = False,
-    n_documents: int | None = None,
+    nominal_size: int | None = None,
     words_per_document: float = 40.0,
 ) -> Estimator:
     """Make a pipeline from raw texts to topics, its words private too, for one total budget.
@@ -72,7 +72,7 @@ def make_fdptm_pipeline(
         Share of epsilon that selects the words, in (0, 1). The topics get much more than the rest.
     max_words : int, "auto" or None, default=None
         Of the selected words keep so many, those of the largest released weight: fewer words have better topics, more
-        words tell of more of the texts. "auto" takes 250 for each unit of the epsilon of the topics, a public number.
+        words cover more of the texts. "auto" takes 250 for each unit of the epsilon of the topics, a public number.
         None leaves that of `vectorizer`. It costs nothing. Affects privacy: no.
     vectorizer : DPCountVectorizer or None, default=None
         Its text settings and mechanism are kept, its budget is replaced.
@@ -83,7 +83,7 @@ def make_fdptm_pipeline(
         be as many topics as it names; "suggest" takes at least as many.
     groups : bool, default=False
         Whether `fit` will be given groups, the users of documents. A fit without them is then refused.
-    n_documents : int or None, default=None
+    nominal_size : int or None, default=None
         For "suggest": a public estimate of the number of documents, of users with `groups`. Affects privacy: no, if it
         was not counted in the private texts.
     words_per_document : float, default=40.0
@@ -95,14 +95,14 @@ def make_fdptm_pipeline(
     Returns
     -------
     pipeline : PrivatePipeline
-        Unfitted, with steps "words" and "topics". `privacy_guarantee(pipeline)` tells its total. Groups are given
+        Unfitted, with steps "words" and "topics". `privacy_guarantee(pipeline)` is its total. Groups are given
         once: `pipeline.fit(texts, groups=users)`.
 
     Raises
     ------
     ValueError
         If the budget, the share or the number of words is out of range, a step refuses its part, `n_components` is
-        "suggest" without `n_documents` or with an infinite epsilon, or epsilon is "remaining" and no ledger is open or
+        "suggest" without `nominal_size` or with an infinite epsilon, or epsilon is "remaining" and no ledger is open or
         the open one has no limit.
     BudgetExceededError
         If epsilon is "remaining" and nothing useful remains.
@@ -121,7 +121,7 @@ def make_fdptm_pipeline(
 
     The number of topics from a public estimate of the corpus, for what the topics may spend:
 
-    >>> pipeline = make_fdptm_pipeline(3.0, 1e-6, n_components="suggest", n_documents=40_000)
+    >>> pipeline = make_fdptm_pipeline(3.0, 1e-6, n_components="suggest", nominal_size=40_000)
     >>> pipeline["topics"].n_components
     21
 
@@ -135,7 +135,7 @@ def make_fdptm_pipeline(
     if isinstance(epsilon, str):
         options: dict[str, Any] = {"n_components": n_components, "vocabulary_share": vocabulary_share, "groups": groups}
         options |= {"max_words": max_words, "vectorizer": vectorizer, "model": model, "prior": prior}
-        options |= {"n_documents": n_documents, "words_per_document": words_per_document}
+        options |= {"nominal_size": nominal_size, "words_per_document": words_per_document}
         return _for_the_rest(epsilon, check_delta(delta), options)
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
@@ -143,10 +143,10 @@ def make_fdptm_pipeline(
     if not is_real(words_per_document) or not words_per_document >= 1:
         raise ValueError(f"words_per_document must be a number of at least 1; got {words_per_document!r}.")
     suggest = isinstance(n_components, str)
-    if suggest and (n_components != "suggest" or n_documents is None):
+    if suggest and (n_components != "suggest" or nominal_size is None):
         raise ValueError(
-            f'n_components must be an integer, None or "suggest", which needs n_documents, a public estimate; got'
-            f" n_components={n_components!r} and n_documents={n_documents!r}."
+            f'n_components must be an integer, None or "suggest", which needs nominal_size, a public estimate; got'
+            f" n_components={n_components!r} and nominal_size={nominal_size!r}."
         )
     words = clone(DPCountVectorizer() if vectorizer is None else vectorizer)
     words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)
@@ -176,7 +176,7 @@ def make_fdptm_pipeline(
     if suggest:
         n_words = words.max_words or NOMINAL_WORDS
         length = min(words_per_document, n_words)
-        suggestion = suggest_n_components(topics.epsilon, topics.delta, n_documents, length, n_words)
+        suggestion = suggest_n_components(topics.epsilon, topics.delta, nominal_size, length, n_words)
         topics.set_params(n_components=max(suggestion.n_components, n_seeded))
     topics.privacy_cost(groups=groups)  # the model refuses what it cannot fit before the words are paid for
     return PrivatePipeline([("words", words), ("topics", topics)], groups=groups)

@@ -40,7 +40,7 @@ def release(
     ----------
     estimator : Pipeline or topic model
         Fitted. A pipeline goes from texts or counts to a private topic model, through a vectorizer and a selector. A
-        `PrivateSearchCV`, or a pipeline that ends in one, stands for its best estimator, with the guarantee of the
+        `PrivateSearchCV`, or a pipeline that ends in one, is released as its best estimator, with the guarantee of the
         search.
     feature_names : sequence of str or None, default=None
         Words of the columns that the first step takes, where no step names them.
@@ -89,7 +89,7 @@ def release(
         )
     check_is_fitted(model)
     guarantee = privacy_guarantee(estimator)
-    proven = guarantee.status == "proven" or guarantee.reason == Randomness.guessable  # seeds are asked for below
+    proven = guarantee.status == "proven" or guarantee.reason == Randomness.guessable  # seeds are checked below
     if not allow_unproven and not (proven and math.isfinite(guarantee.epsilon)):
         raise ValueError(
             f"this fit has no proven, finite guarantee (epsilon={guarantee.epsilon:g}, status {str(guarantee.status)!r}"

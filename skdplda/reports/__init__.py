@@ -1,5 +1,5 @@
 """A page of topics that people can read: one file, no network."""
 
-from skdplda.reports._report import Reportable, report
+from skdplda.reports._report import report
 
-__all__ = ["Reportable", "report"]
+__all__ = ["report"]

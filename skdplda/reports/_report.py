@@ -1,25 +1,23 @@
-"""The page of a model: what stands on it, and in which words."""
+"""The page of a model: what it shows, and in which words."""
 
 import math
 import os
-import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skdplda._files import whole_file
-from skdplda._types import ArrayLike, PathLike
+from skdplda._types import PathLike
 from skdplda.metrics import topic_distances, topic_map
-from skdplda.privacy import PrivacyGuarantee
+from skdplda.privacy import statement_rows
 from skdplda.releases import flat_steps, release
 from skdplda.reports._page import element, escape, page, plain, section, table
 from skdplda.reports._pictures import noise_picture, topic_circles, tree_picture
 
-__all__ = ["Reportable", "report"]
+__all__ = ["report"]
 
 N_WORDS = 10  # of a topic, in its row
 NOISE_FLOOR = 1.0  # signal-to-noise ratio below which there is more noise than topic
@@ -27,9 +25,9 @@ NEAR = 3  # pairs of topics that the text names
 MOST_PICTURED = 200  # topics; of more, circles cover each other and trees have no end: a table says which are alike
 SIZE_HEADS = {"documents": "Number of texts", "weight": "Share of users' weight"}  # of clusters
 SIZE_NOTES = {
-    "documents": "Numbers of texts are as released; two standard deviations stand behind them.",
+    "documents": "Numbers of texts are as released; two standard deviations are behind them.",
     "weight": "The weight of a user is bounded, however many texts there are, so that shares of weight are no shares of"
-    " users; two standard deviations stand behind them.",
+    " users; two standard deviations are behind them.",
 }
 CLUSTER_NOTE = (
     "These are of the added noise, by which a number may be negative, and of how far clusters still moved. A cluster"
@@ -47,63 +45,9 @@ SUBJECTS = {  # what is hidden, by unit and adjacency
 }
 NOT_PROTECTED = (
     "That a {noun} exists, or which words go together: such facts about groups are what the model is for.",
-    "{told} of the private documents. They are not on this page, and should not be published.",
+    "{proportions} of the private documents. They are not on this page, and should not be published.",
     "The same people's data in other releases: losses of privacy add up.",
 )
-
-
-@runtime_checkable
-class Reportable(Protocol):
-    """What `report` asks of a model: the methods that every fitted and released topic model has.
-
-    `topic_word_`, of shape (n_components, n_words), is asked for too; a model without it has no map. All of them must
-    be made of values that `privacy_guarantee_` covers.
-    """
-
-    privacy_guarantee_: PrivacyGuarantee
-
-    def top_words(self, n: int = ..., feature_names: ArrayLike | None = ..., *, mark_noise: bool = ...) -> pd.DataFrame:
-        """Return the words of each topic, those of noise in parentheses.
-
-        Parameters
-        ----------
-        n : int
-            Words a topic.
-        feature_names : array-like of str of shape (n_words,) or None
-            The vocabulary.
-        mark_noise : bool
-            Whether there are parentheses.
-
-        Returns
-        -------
-        words : DataFrame of shape (n_components, n)
-            One row a topic.
-        """
-
-    def topic_info(self, n_words: int = ..., feature_names: ArrayLike | None = ...) -> pd.DataFrame:
-        """Return the columns "name", "size", "words", "signal_to_noise" and "noise"; of clusters their sizes, too.
-
-        Parameters
-        ----------
-        n_words : int
-            Words a topic.
-        feature_names : array-like of str of shape (n_words,) or None
-            The vocabulary.
-
-        Returns
-        -------
-        info : DataFrame of shape (n_components, 5)
-            One row a topic.
-        """
-
-    def topic_hierarchy(self) -> np.ndarray:
-        """Return the tree of topics.
-
-        Returns
-        -------
-        tree : ndarray of shape (n_components - 1, 4)
-            As from scipy's `linkage`.
-        """
 
 
 def report(
@@ -124,7 +68,8 @@ def report(
     ----------
     model : fitted topic model, Pipeline or ReleasedTopicModel
         Of a pipeline the page shows what `release` takes out of it, with the guarantee of the whole. Other models are
-        taken if they are `Reportable`.
+        taken if they have `privacy_guarantee_`, which covers all that is shown, `top_words`, `topic_info` and
+        `topic_hierarchy`; without `topic_word_` there is no map.
     path : str or path-like
         The file. What is there is replaced.
     feature_names : sequence of str of shape (n_words,), default=None
@@ -388,7 +333,7 @@ def neighbours(model):
 
 
 def _neighbours(shown):
-    """Return the table of nearest topics, which stands for map and tree where topics are many."""
+    """Return the table of nearest topics, in the place of map and tree where topics are many."""
     if shown.neighbours is None:
         return ""
     noun, (nearest, distance) = shown.noun, shown.neighbours
@@ -434,34 +379,15 @@ def _noise(shown):
 
 def _privacy(shown):
     """Return the whole privacy statement and what it does not cover."""
-    rows = statement_rows(str(shown.guarantee))
+    rows = statement_rows(shown.guarantee).items()
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{plain(text)}</dd></div>" for name, text in rows)
     of_documents = "Topic proportions" if shown.noun == "topic" else "The clusters"
-    lines = (item.format(noun=shown.noun, told=of_documents) for item in NOT_PROTECTED)
+    lines = (item.format(noun=shown.noun, proportions=of_documents) for item in NOT_PROTECTED)
     not_protected = "".join(f"<li>{item}</li>" for item in lines)
     text = f"<dl>{items}</dl>"
     if protects(shown.guarantee):
         text += f"<h3>What is not protected</h3><ul>{not_protected}</ul>"
     return section("Privacy statement", text, "privacy")
-
-
-def statement_rows(statement):
-    """Return the paragraphs of a privacy statement as pairs of label and text.
-
-    Examples
-    --------
-    >>> from skdplda import PrivacyGuarantee
-    >>> statement_rows(str(PrivacyGuarantee(epsilon=1.0)))[0]
-    ('Guarantee', 'epsilon = 1, delta = 0 (rounded up)')
-    """
-    rows = []
-    for line in statement.splitlines()[1:]:
-        begins = re.match(r"  (\w[\w ]*):\s+(.*)", line)
-        if begins:
-            rows.append([begins[1], begins[2]])
-        else:
-            rows[-1][1] += f" {line.strip()}"
-    return [tuple(row) for row in rows]
 
 
 def _reading(shown):

@@ -1,6 +1,6 @@
 """The strategy that divides one budget while the fit runs, by what the releases prove.
 
-`adaptive` asks for word frequencies first, which tell how much signal there is, and so how many rounds of topics pay;
+`adaptive` asks for word frequencies first, which show how much signal there is, and so how many rounds of topics pay;
 with public vectors whether these fit; where the signal is weak for topics of the frequent words alone; then for topics,
 with a vote in between whether they explain the documents better than word frequencies do. `Knowledge` is what the
 releases prove. All this is post-processing, and the shares of the budget add up to one: doc/theory/adaptive.rst.
@@ -14,7 +14,8 @@ import numpy as np
 from skdplda._arithmetic import matmul, power, total
 from skdplda.priors._public import WordPrior
 from skdplda.priors._seeding import starting_topics
-from skdplda.rounds._bounds import GRID, NORM_BOUND, word_weights
+from skdplda.priors._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
+from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._queries import (
     ClusterCounts,
@@ -25,11 +26,10 @@ from skdplda.rounds._queries import (
     VectorVotes,
     WordTotals,
 )
-from skdplda.rounds._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._spending import PRECISION_RATIO, growing
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
-__all__ = ["JUDGES", "MOST_ROUNDS", "Knowledge", "adaptive", "audited_query", "least_share", "told_noise"]
+__all__ = ["JUDGES", "MOST_ROUNDS", "Knowledge", "adaptive", "audited_query", "least_share", "stated_deviations"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
@@ -63,13 +63,13 @@ FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
 FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 170.0
 # Frequent words first: the signals below which they come, the share and the rounds, and the part of all tokens that
-# they carry. Topics of few words stand out from the noise when those of all words do not.
+# they carry. Topics of few words exceed the noise when those of all words do not.
 FREQUENT_SIGNAL, FREQUENT_SHARE, FREQUENT_ROUNDS, FREQUENT_MASS = 60.0, 0.1, 6, 0.5
 ROUND_STEPS = 6  # of the log-linear model, in a round
 SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
-FORGET_SQUARES = (1 - FORGET) * (1 - FORGET)  # the factor of variances that FORGET stands for
+FORGET_SQUARES = (1 - FORGET) * (1 - FORGET)  # the factor of variances that belongs to FORGET
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
-# Mean of a cell of the table that an E-step gets, so large that its priors, which stand for counts, do not matter.
+# Mean of a cell of the table that an E-step gets, so large that its priors, which are counts, do not matter.
 CELL = 1000.0
 
 
@@ -85,17 +85,7 @@ def least_total(n_topics, least=LEAST_SIGNAL):
 
 
 def topic_shares(n_rounds, left, infers):
-    """Return the shares of topic rounds, and leave some of what is left for the votes.
-
-    Parameters
-    ----------
-    n_rounds : int
-        How many.
-    left : float
-        Of the budget.
-    infers : bool
-        Whether the prior of topic proportions is asked for.
-    """
+    """Return the shares of so many topic rounds, which leave a part of what is `left` for votes and priors."""
     precisions = growing(n_rounds, PRECISION_RATIO if n_rounds > FEW else FEW_RATIO)
     left -= (JUDGES_SHARE if infers else VOTES_SHARE) * (n_rounds > 1)  # after a single round, nothing is to decide
     left -= PRIORS_SHARE * infers
@@ -105,21 +95,9 @@ def topic_shares(n_rounds, left, infers):
 def planned_noise(plan, n_rounds=None, *, vectors=False, infers=False):
     """Return the greatest standard deviations of noise in a cell of released topics, without data.
 
-    Parameters
-    ----------
-    plan : BudgetPlan
-        The budget.
-    n_rounds : int or None, default=None
-        Topic rounds; None for those that the releases may ask for.
-    vectors : bool, default=False
-        Whether there are public vectors, which have a share of their own.
-    infers : bool, default=False
-        Whether the prior of topic proportions is inferred, which has one too.
-
-    Returns
-    -------
-    noise : tuple of float
-        Of the first and the last round, and of the weighted mean of all; over the norm of a contribution.
+    They are of the first round, the last one and the weighted mean of all, over the norm of a contribution. `n_rounds`
+    of None are those that the releases may choose; public `vectors`, and a prior that is inferred, have shares of their
+    own.
     """
     left = 1 - WORDS_SHARE - FIT_SHARE * vectors
     after_frequent = left - max(FREQUENT_SHARE, VECTORS_SHARE * vectors)
@@ -147,31 +125,22 @@ def noise_of_topics(plan, n_rounds, left, late, infers):
     return plan.deviation(0) * np.array([*(1 / np.sqrt([shares[0], shares[-1]])), math.sqrt(squares) / weight])
 
 
-def told_noise(plan, norm_bound, n_components, max_iter, **options):
-    """Return what `noise_deviation` of an estimator tells of this form, with `norm_bound` in tokens.
-
-    The options are `vectors` and `infers` of `planned_noise`.
-    """
+def stated_deviations(plan, bound_in_tokens, n_components, max_iter, **options):
+    """Return `noise_deviation` of an estimator of this form; `options` are those of `planned_noise`."""
     if n_components == 1:  # word frequencies alone, released once
-        first = last = model = float(norm_bound * plan.deviation(0))
+        first = last = model = float(bound_in_tokens * plan.deviation(0))
         rounds = 1
     else:
-        first, last, model = (float(norm_bound * noise) for noise in planned_noise(plan, max_iter, **options))
+        first, last, model = (float(bound_in_tokens * noise) for noise in planned_noise(plan, max_iter, **options))
         rounds = max_iter or MOST_ROUNDS
     return {"first_round": first, "last_round": last, "in_model": model, "rounds": rounds}
 
 
 def audited_query(kind, table, vectors=None):
-    """Return a query of a kind that a fit may ask, for audits, whatever the budget is.
+    """Return a query of a kind that a fit may have, for audits, whatever the budget is.
 
-    Parameters
-    ----------
-    kind : {"topics", "frequent", "words", "votes", "priors", "fit", "vectors"}
-        "frequent" is asked of the first half of the words, "votes" as where no prior is inferred.
-    table : ndarray of shape (n_words, n_topics)
-        The first one.
-    vectors : ndarray of shape (n_words, n_dimensions) or None, default=None
-        Of words.
+    `table`, (n_words, n_topics), is the first one, of which "frequent" has the first half of the words; `vectors` are
+    those of words. "votes" are those of fits that infer no prior.
     """
     if kind == "frequent":
         table = np.where((np.arange(len(table)) <= len(table) // 2)[:, None], table, np.float32(0))
@@ -183,7 +152,7 @@ def audited_query(kind, table, vectors=None):
         "words": lambda: WordTotals(len(table)),
         "votes": lambda: TopicVotes(table),
         "priors": lambda: PriorVotes(table, priors_of(table)),
-        "fit": lambda: VectorVotes(vectors),
+        "vector_votes": lambda: VectorVotes(vectors),
     }[kind]()
 
 
@@ -198,18 +167,7 @@ def in_proportion(masses):
 
 
 def adaptive(known):
-    """Ask for word frequencies first, then for topics, and return what is known then.
-
-    Parameters
-    ----------
-    known : Knowledge
-        What is known before.
-
-    Yields
-    ------
-    ask : Ask
-        To be sent the noisy sum.
-    """
+    """Yield queries of word frequencies first, then of topics; return the `Knowledge` that their answers make."""
     infers = known.infers
     n_words, n_topics = known.shape
     if n_topics == 1:
@@ -301,22 +259,10 @@ def _frequent_words(known):
 class Knowledge:
     """What the releases prove; post-processing of these and of public values.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    plan : BudgetPlan
-        The noise of the whole budget.
-    key : int
-        Of the first table.
-    weighted : bool
-        Whether contributions to topics are weighted by `word_weights` of the table, which those of users are not.
-    n_rounds : int or None, default=None
-        Topic rounds; None lets the signal decide.
-    prior : WordPrior or None, default=None
-        Public knowledge.
-    infers : bool, default=False
-        Whether the prior of topic proportions is asked for at the end.
+    `shape` is (n_words, n_topics); `plan` has the noise of the whole budget; `key` is that of the first table.
+    `weighted` says whether contributions to topics are weighted by `word_weights` of the table, which those of users
+    are not. `n_rounds` are topic rounds, None lets the signal decide; `prior` is a `WordPrior` or None; `infers` says
+    whether the prior of topic proportions is inferred at the end.
 
     Attributes
     ----------
@@ -333,7 +279,7 @@ class Knowledge:
     topics_pay : bool
         Whether the model has topics.
     mean_prior : float or None
-        Prior of topic proportions, as its mean over the topics; None where it was not asked for.
+        Prior of topic proportions, as its mean over the topics; None where it is not inferred.
     """
 
     def __init__(self, shape, plan, key, *, weighted, n_rounds=None, prior=None, infers=False):
@@ -352,7 +298,7 @@ class Knowledge:
         self._sum, self._share, self._squares = np.zeros(shape), 0.0, 0.0
         self._noise_weights = None  # of words in the noise of the model, where topics were left out
 
-    def asks(self):
+    def strategy(self):
         """Return the strategy."""
         return adaptive(self)
 
@@ -360,7 +306,7 @@ class Knowledge:
         """Ask, of `n_left` releases that are left, and return the noisy sum in norms of a contribution."""
         noisy = yield Ask(query, share, self.table, len(self.spent) + n_left)
         self.spent.append(share)
-        return noisy / GRID
+        return noisy / NORM_BOUND
 
     @property
     def left(self):
@@ -384,7 +330,7 @@ class Knowledge:
     def _note_frequencies(self, sums, deviation):
         """Note what released sums of words prove of their frequencies, whatever scale they are on.
 
-        Every release of topics tells of them too, the first as well as the last: how often a word stands in all topics
+        Every release of topics is evidence too, the first as well as the last: how often a word occurs in all topics
         together does not depend on whether these are right already.
         """
         scale = max(total(sums), math.sqrt(total(deviation**2)))
@@ -523,10 +469,10 @@ class Knowledge:
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         if self.topics_pay:
-            return NORM_BOUND * self._shrunk()
+            return BOUND_IN_TOKENS * self._shrunk()
         mass = max(self._mass / self._words_share, self.deviation(self._words_share))
         n_topics = self.table.shape[1]
-        return np.repeat((NORM_BOUND * mass / n_topics * self.frequencies)[:, None], n_topics, axis=1)
+        return np.repeat((BOUND_IN_TOKENS * mass / n_topics * self.frequencies)[:, None], n_topics, axis=1)
 
     def signal_to_noise(self):
         """Return the numbers of cells and topics, as `signal_to_noise` does; zeros where topics do not pay."""
@@ -543,7 +489,7 @@ class Knowledge:
         return self._sum / self._share, deviation / weights
 
     def keep_apart(self, n_topics):
-        """Leave the topics apart that stand out most, so many, and give the others the word frequencies."""
+        """Leave so many topics apart, those of most signal to noise, and give the others the word frequencies."""
         if n_topics < self.n_apart and self.topics_pay:
             clear = np.sort(np.argsort(-self.signal_to_noise()[1][: self.n_apart], kind="stable")[:n_topics])
             self._noise_weights, self._sum, self.n_apart = self._word_weights(), self._sum[:, clear], n_topics

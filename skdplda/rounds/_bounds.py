@@ -1,37 +1,43 @@
-"""Contribution bounding: what a privacy unit may add to a released sum, in integers on a fixed-point grid.
+"""Contribution bounding: what a privacy unit may add to a released sum, in whole numbers.
 
-Documents that contribute soft counts, the default of `PrivateCGSLDA` and `VIPSLDA`, are scaled to the norm GRID in the
-kernel itself: `add_scaled_soft_counts` of `_kernels/soft_counts.h`.
+`Contributions` adds them up, and its `bounded` is a `Bounded`: the only sum that gets noise. What each unit adds is
+checked in integers where it is made: here, or in the kernels that scale by themselves, which tests compare with these
+functions. Soft counts, the default of `PrivateCGSLDA` and `VIPSLDA`, are scaled by `add_scaled_soft_counts` of
+`_kernels/soft_counts.h`.
 """
 
 import hashlib
+import math
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import mean, power, total
 from skdplda._validation import unit_of_documents
+from skdplda.privacy import NORM_BOUND
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
 __all__ = [
-    "GRID",
+    "BOUND_IN_TOKENS",
     "MOST_TOKENS",
     "NORM_BOUND",
+    "Bounded",
+    "Contributions",
+    "bounded_elsewhere",
     "equal_contributions",
-    "scaled_to_grid",
-    "scaled_values",
+    "scaled",
     "shortened",
     "some_tokens",
+    "total_of",
     "unit_weights",
+    "weighted_words",
     "word_weights",
 ]
 
-# Norm bound of a privacy unit's contribution in fixed point: sums are integers, and 1 / GRID is the resolution. Large,
-# so that rounding is far below the noise; small enough that the sum of 2**40 units fits into 64 bits.
-GRID = 2**20
-# What GRID stands for in the tables, in tokens. Only its size relative to the priors matters. By definition, a document
+# What NORM_BOUND is in the tables, in tokens. Only its size relative to the priors matters. By definition, a document
 # of 25 different words counts each of them once (its L2 norm is 5).
-NORM_BOUND = 5.0
+BOUND_IN_TOKENS = 5.0
 # The most tokens of a document that take part: a public number, so that no length makes a fit fail.
 MOST_TOKENS = 2**20
 LARGEST = 2**63 - 1
@@ -39,15 +45,228 @@ LARGEST_DAMPED = 2**24  # L1 norm of a unit's sum, above which it is divided bef
 FINEST = 2**30  # the largest of a unit's real values, before they are scaled as whole numbers
 # Relative margin of a contribution, above what floating point may add to soft counts that sum to 1.
 MARGIN = 1e-9
+SLACK = 1 + 1e-6  # of the norm of a whole sum, which is computed in floating point
+
+
+class Bounded:
+    """A sum of what privacy units contribute, each of them NORM_BOUND at most, before noise: the data, and secret.
+
+    `Contributions` makes it, and nobody else can: `converse` adds noise to no other sum. It does not change, and is not
+    pickled.
+
+    Attributes
+    ----------
+    total : ndarray of the sum's shape, int64
+        Read-only.
+    norm : {1, 2}
+        Order of the norm in which a unit's contribution is bounded.
+    bound : int
+        Of a contribution's norm: NORM_BOUND.
+
+    Raises
+    ------
+    TypeError
+        If it is called.
+    """
+
+    __slots__ = ("norm", "total")
+    total: np.ndarray
+    norm: int
+    bound: ClassVar[int] = NORM_BOUND
+
+    def __new__(cls):
+        raise TypeError(
+            "a Bounded cannot be made of a sum: nobody could know what a privacy unit adds to it. Give the units'"
+            " values to skdplda.rounds.Contributions, and take its bounded()."
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Bounded never changes: {name} cannot be set.")
+
+    def __repr__(self) -> str:
+        return f"<Bounded: a sum of shape {self.total.shape}, of units of L{self.norm} norm {self.bound} at most>"
+
+
+def _make_bounded(total, norm):
+    made, view = object.__new__(Bounded), total.view()
+    view.flags.writeable = False
+    object.__setattr__(made, "total", view)
+    object.__setattr__(made, "norm", norm)
+    return made
+
+
+class Contributions:
+    """What privacy units contribute to a sum, added up part by part, and bounded whatever it is.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the sum.
+    norm : {1, 2}, default=2
+        Order of the norm in which a unit's contribution is bounded.
+
+    Raises
+    ------
+    ValueError
+        If `norm` is neither 1 nor 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdplda.rounds import Contributions
+    >>> sums = Contributions((4, 1))
+    >>> sums.add_scaled(np.array([[3.0], [4.0], [1e300]]), np.array([0, 1, 2]), np.array([0, 0, 1]), n_units=2)
+    >>> (sums.bounded().total / sums.bounded().bound).round(3).ravel()
+    array([0.6, 0.8, 1. , 0. ])
+    """
+
+    def __init__(self, shape: tuple[int, ...], norm: int = 2) -> None:
+        if norm not in (1, 2):
+            raise ValueError(f"norm must be 1 or 2; got {norm!r}.")
+        self._total, self._norm = np.zeros(shape, np.int64), norm
+
+    def add_scaled(self, values: np.ndarray, place: np.ndarray, unit: np.ndarray, n_units: int) -> None:
+        """Add the values of some units, each of which is scaled to the L2 norm bound, by one factor for all of its own.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n,) or (n, m)
+            Any numbers, real or whole. All of a unit must be in one call, and no unit in two.
+        place : ndarray of shape (n,)
+            Where they are added: numbers of cells of the sum, or of its rows of m cells.
+        unit : ndarray of shape (n,)
+            Number of each value's unit, from 0.
+        n_units : int
+            How many.
+
+        Raises
+        ------
+        ValueError
+            If a place or a unit is not one of those that there are, or the bound is that of the L1 norm.
+        """
+        if self._norm != 2:
+            raise ValueError("values are scaled in the L2 norm; use Contributions(shape), or add_whole.")
+        values, place, unit = self._merged(values, place, unit, n_units)
+        self._add(scaled(values, unit, n_units), place)
+
+    def add_whole(self, values: np.ndarray, place: np.ndarray, part: np.ndarray, n_parts: int) -> None:
+        """Add whole numbers as they are, but for those of a part whose norm exceeds the bound, which are left out.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n,) or (n, m)
+            Whole numbers.
+        place : ndarray of shape (n,)
+            As in `add_scaled`.
+        part : ndarray of shape (n,)
+            Number of each value's unit, from 0; or of its document, where a user's share the bound by their values.
+        n_parts : int
+            How many.
+
+        Raises
+        ------
+        ValueError
+            If a place or a part is not one of those that there are.
+        """
+        values, place, part = self._merged(values, place, part, n_parts)
+        norms = _norms(values, part, n_parts, self._norm)
+        sound = (norms <= NORM_BOUND**self._norm)[part]
+        self._add(values[sound], place[sound])
+
+    def add_rows(self, rows: np.ndarray, n_parts: np.ndarray | int = 1) -> None:
+        """Add whole numbers of documents, one row for each, of all cells of the sum.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_documents, ...)
+            A row that is beyond its part of the bound, or has what is no number, is left out.
+        n_parts : int or ndarray of shape (n_documents,), default=1
+            How many documents the document's unit has: its part is so much smaller.
+        """
+        rows = rows.reshape(len(rows), self._total.size)
+        norms = _norms(rows, np.arange(len(rows)), len(rows), self._norm)
+        sound = norms * np.asarray(n_parts, np.float64) ** self._norm <= NORM_BOUND**self._norm  # exact near the bound
+        rows = rows if sound.all() else rows[sound]
+        self._total += np.trunc(rows).sum(axis=0).astype(np.int64).reshape(self._total.shape)
+
+    def _merged(self, values, place, unit, n_units):
+        """Return values, places and units, where no unit has a place twice."""
+        n_places = self._total.size if values.ndim == 1 else len(self._total)
+        for name, numbers, n in (("place", place, n_places), ("unit", unit, n_units)):
+            if len(numbers) != len(values) or (len(numbers) and not 0 <= numbers.min() <= numbers.max() < n):
+                raise ValueError(f"{name} must have a number below {n} for each of the {len(values)} values.")
+        keys = unit * n_places + place
+        if (np.diff(keys) > 0).all():
+            return values, place, unit
+        keys, cell = np.unique(keys, return_inverse=True)
+        sums = np.zeros((len(keys), *values.shape[1:]), values.dtype)
+        np.add.at(sums, cell, values)
+        return sums, keys % n_places, keys // n_places
+
+    def _add(self, values, place):
+        """Add whole numbers that are bounded; their sums are exact below 2**53."""
+        if values.ndim == 1:
+            values, sums = values[:, None], self._total.reshape(-1, 1)
+        else:
+            sums = self._total.reshape(len(self._total), -1)
+        for k in range(values.shape[1]):
+            sums[:, k] += np.bincount(place, np.trunc(values[:, k]), len(sums)).astype(np.int64)
+
+    def bounded(self) -> Bounded:
+        """Return the sum.
+
+        Returns
+        -------
+        sums : Bounded
+            Of all that was added.
+        """
+        return _make_bounded(self._total, self._norm)
+
+
+def bounded_elsewhere(total, norm, n_units):
+    """Return the `Bounded` of a sum that a kernel, or other machines, made of contributions that were bounded there.
+
+    A test of the kernel shows each unit's bound. Here, what so many units may add together is checked.
+    """
+    if total.dtype != np.int64:
+        raise TypeError(f"a sum of contributions must be of int64; got {total.dtype}.")
+    size = np.abs(total).sum(dtype=np.float64) if norm == 1 else math.sqrt(_square(total.reshape(-1)))
+    if not size <= n_units * NORM_BOUND * SLACK:
+        raise RuntimeError("a sum is beyond what its units may add: nothing was released; please report this.")
+    return _make_bounded(total, norm)
+
+
+def _square(x):
+    return float(np.einsum("i,i->", x, x, dtype=np.float64, casting="same_kind"))
+
+
+def total_of(sums, norm):
+    """Return what a `Bounded` adds up to, or refuse what is none, or is not bounded in the norm of this order.
+
+    What is bounded in L1 is bounded in L2. Of a `norm` of None, which promises nothing, any sum is taken.
+    """
+    if norm is None:
+        return sums.total if isinstance(sums, Bounded) else sums
+    if not isinstance(sums, Bounded):
+        raise TypeError(
+            "collect must return a Bounded, as skdplda.rounds.Contributions makes it, because noise hides only what is"
+            f" bounded; got {type(sums).__name__}. Nothing was released."
+        )
+    if sums.norm > norm:
+        raise ValueError(
+            f"the noise is for contributions that are bounded in the L{norm} norm, and these are in L{sums.norm}:"
+            f" use Contributions(shape, norm={norm}). Nothing was released."
+        )
+    return sums.total
 
 
 def shortened(X):
     """Return documents of at most MOST_TOKENS tokens each: longer ones lose tokens evenly, without a warning.
 
-    A warning would tell that there is such a document. X is a csr_array or a UnitMatrix of counts, and is returned as
+    A warning would reveal that there is such a document. X is a csr_array or a UnitMatrix of counts, and is returned as
     it is if no document is longer; or EmbeddedTexts, with counts or without.
 
-    If t of a document's n tokens stand up to and including a word, floor(t MOST_TOKENS / n) are left up to it. So what
+    If t of a document's n tokens are of words up to this one, floor(t MOST_TOKENS / n) are left up to it. So what
     is left is a function of the document alone, and of no draw.
     """
     if isinstance(X, EmbeddedTexts):
@@ -118,9 +337,9 @@ def unit_weights(X, units, order, least=1.0):
     """Return what each token of a document adds to a sum: one integer a document, the same for all of its unit.
 
     Contribution bounding: whatever its topics are, a unit's counts of (word, topic) have at most the norm of its counts
-    of words, of order 1 or 2. The weight, int32, scales that norm to GRID, rounded down; it is 0 where the norm exceeds
-    GRID. Units of a norm below `least`, which is at least 1, get the weight of this norm, and stay below GRID. X and
-    `units` are as from `check_counts` and `check_groups`.
+    of words, of order 1 or 2. The weight, int32, scales that norm to the bound, rounded down; it is 0 where the norm
+    exceeds the bound. Units of a norm below `least`, which is at least 1, get the weight of this norm. X and `units`
+    are as from `check_counts` and `check_groups`.
     """
     start, documents = units
     n_units = len(start) - 1
@@ -130,19 +349,25 @@ def unit_weights(X, units, order, least=1.0):
         counts = members @ counts  # whole numbers, or ones times roots: nothing to round but the sums, in their order
     norm_to_order = total(counts**order, axis=1)
     norm = np.maximum(np.sqrt(norm_to_order) if order == 2 else norm_to_order, least)
-    weight = np.floor(GRID / (norm * (1 + MARGIN)))  # the norm was rounded
+    weight = np.floor(NORM_BOUND / (norm * (1 + MARGIN)))  # the norm was rounded
     # Exact, in whole numbers below 2**53: the bound holds in any case.
-    weight[weight**order * norm_to_order > GRID**order] = 0
+    weight[weight**order * norm_to_order > NORM_BOUND**order] = 0
     return weight.astype(np.int32)[unit_of_documents(units)]
+
+
+def weighted_words(X, weights):
+    """Return the sum of documents' words, each as often as `unit_weights` says of its document, exact: (n_words,)."""
+    counts = np.repeat(weights.astype(np.int64), np.diff(X.indptr)) * X.data
+    return np.bincount(X.indices, counts, X.shape[1]).astype(np.int64)
 
 
 def equal_contributions(X, privacy_units, order):
     """Return what each word of each segment of a UnitMatrix adds to the sums, over all topics: (n_segments, n_words).
 
-    A word that stands c times in a document adds sqrt(c) in all, 1 / sqrt(c) each time, because repeated words would
+    A word that occurs c times in a document adds sqrt(c) in all, 1 / sqrt(c) each time, because repeated words would
     otherwise take most of the norm. Then the cells (word, topic) of a privacy unit have at most the norm of its words'
-    square roots, of order 1 or 2, whatever the topics are, and the integer weight scales that norm to GRID. Rounding
-    every term towards zero cannot make it larger. The segments of a privacy unit whose norm exceeds GRID have zeros.
+    square roots, of order 1 or 2, whatever the topics are, and the integer weight scales that norm to the bound.
+    Rounding every term towards zero cannot make it larger. The segments of a privacy unit beyond the bound have zeros.
     `privacy_units` are as from `check_groups`.
     """
     damped, counts = X.to_counts().astype(np.float64), X.counts.tocoo()
@@ -158,51 +383,46 @@ def equal_contributions(X, privacy_units, order):
     mass = sp.csr_array((np.bincount(cell, data, len(cells)), damped.indices, damped.indptr), shape=damped.shape)
     shape = len(privacy_units[0]) - 1, len(unit)
     members = sp.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape)
-    data[total((members @ mass) ** order, axis=1)[unit][document] > GRID**order] = 0
+    data[total((members @ mass) ** order, axis=1)[unit][document] > NORM_BOUND**order] = 0
     return sp.csr_array((data, X.counts.indices, X.counts.indptr), shape=X.counts.shape)
 
 
-def scaled_to_grid(values, unit, n_units):
-    """Return whole numbers whose L2 norm, over all entries of a unit, is GRID at most, and nearly GRID if not 0.
+def scaled(values, unit, n_units):
+    """Return whole numbers whose L2 norm, over all entries of a unit, is NORM_BOUND at most, and near it if not 0.
 
     Contribution bounding: a unit's entries are scaled by one factor, made of them alone, and rounded towards zero.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,) or (n, m), int64
-        Beyond a sum of absolute values of 2**63 a unit's may wrap around: it then has other numbers, within the bound.
-    unit : ndarray of shape (n,)
-        Of each entry or row.
-    n_units : int
-        How many.
+    `values`, (n,) or (n, m), are those of the units in `unit`, (n,). Real values are divided by the unit's largest
+    first, and so are of any size; a unit with one that is not finite has zeros. Whole numbers may wrap around beyond a
+    sum of absolute values of 2**63: the unit then has other numbers, within the bound.
     """
     rows = values.reshape(len(values), int(np.prod(values.shape[1:])))  # there may be none
+    if values.dtype.kind == "f":
+        rows = _finest(rows, unit, n_units)
     total = np.zeros(n_units, np.int64)
     np.add.at(total, unit, np.abs(rows).sum(axis=1))
     divisor = (total & LARGEST) // LARGEST_DAMPED + 1
     rows = np.trunc(rows / divisor[unit, None])  # now the squares add up to 2**48 at most, exactly
-    scale = GRID * (1 - MARGIN) / np.sqrt(np.maximum(_squared_norms(rows, unit, n_units), 1))
+    scale = NORM_BOUND * (1 - MARGIN) / np.sqrt(np.maximum(_norms(rows, unit, n_units, 2), 1))
     rows = np.trunc(rows * scale[unit, None])
-    rows[~(_squared_norms(rows, unit, n_units) <= GRID**2)[unit]] = 0  # exact: the bound holds in any case
+    rows[~(_norms(rows, unit, n_units, 2) <= NORM_BOUND**2)[unit]] = 0  # exact: the bound holds in any case
     return rows.astype(np.int64).reshape(values.shape)
 
 
-def _squared_norms(rows, unit, n_units):
-    """Return the sum of the squares of a unit's rows, exact as long as it is below 2**53: (n_units,)."""
-    return np.bincount(unit, (rows * rows).sum(axis=1), n_units)
-
-
-def scaled_values(values, unit, n_units):
-    """Return `scaled_to_grid` of real values, (n, m): a unit with one that is not finite has zeros.
-
-    A unit's values are divided by the largest of them first, and so are of any size.
-    """
+def _finest(values, unit, n_units):
+    """Return real values as whole numbers, the largest of a unit as FINEST."""
     largest = np.zeros(n_units)
     np.maximum.at(largest, unit, np.abs(values).max(axis=1, initial=0.0))  # a NaN is its unit's largest
     sound = (np.isfinite(largest) & (largest > 0))[unit]
     whole = np.zeros(values.shape, np.int64)
     whole[sound] = np.trunc(values[sound] / largest[unit][sound, None] * FINEST)
-    return scaled_to_grid(whole, unit, n_units)
+    return whole
+
+
+def _norms(rows, unit, n_units, order):
+    """Return the norms of whole numbers by unit, to their order, exact as long as they are below 2**53: (n_units,)."""
+    rows = np.asarray(rows, np.float64).reshape(len(rows), int(np.prod(rows.shape[1:])))  # nothing wraps around
+    powers = np.abs(rows) if order == 1 else rows * rows
+    return np.bincount(unit, powers.sum(axis=1), n_units)
 
 
 def word_weights(table):

@@ -6,25 +6,17 @@ import scipy.sparse as sp
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import shortened, unit_weights
 
-__all__ = ["Documents", "cut_documents"]
+__all__ = ["CutDocuments", "cut_documents"]
 
 # Entries in memory at a time where documents of one user are read together; a single user of more is added up instead.
 ENTRIES = 2**22
 
 
 def cut_documents(X, max_length, key, numbers):
-    """Return the documents with at most `max_length` tokens each, drawn without replacement.
+    """Return the documents with at most `max_length` tokens each, drawn without replacement; None returns X.
 
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    max_length : int or None
-        None returns X.
-    key : int
-        Of the draws, which depend on the document's number as well, and on no other document.
-    numbers : ndarray of shape (n_documents,)
-        Of the documents.
+    X is a csr_array as from `check_counts`. The draws depend on `key`, an integer, on the number of the document, one
+    of `numbers`, and on no other document.
     """
     if max_length is None:
         return X
@@ -49,21 +41,13 @@ def only(X, words):
     return counts
 
 
-class Documents:
+class CutDocuments:
     """Documents in memory or on disk, and the privacy units that they belong to.
 
-    Parameters
-    ----------
-    X : csr_array, DiskCounts or Documents
-        As from `check_counts`; or what is read a block at a time by its method `blocks`.
-    units : tuple of ndarray or None
-        As from `check_groups`; None if each document is its own.
-    max_length, key
-        As in `cut_documents`.
-    first_document : int, default=0
-        Number of the first document in the corpus.
-    words : ndarray of shape (n_words,), bool, or None, default=None
-        The words that are left in, after documents are cut; None for all.
+    X are counts as from `check_counts`, or what is read a block at a time by its method `blocks`; `units` as from
+    `check_groups`, None if each document is its own; `max_length` and `key` as in `cut_documents`. `first_document` is
+    the number of the first one in the corpus. `words`, flags of (n_words,), are those that are left in after documents
+    are cut.
     """
 
     def __init__(self, X, units, *, max_length, key, first_document=0, words=None):
@@ -80,7 +64,7 @@ class Documents:
         """Return the same documents with some words alone, given as flags of all."""
         if self.in_memory:
             return self._all if words.all() else only(self._all, words)
-        return Documents(self._source, None, **self._cut, words=words)
+        return CutDocuments(self._source, None, **self._cut, words=words)
 
     def blocks(self, active=None):
         """Yield (numbers, documents): all at once in memory, and on disk in blocks, of those flagged as active."""

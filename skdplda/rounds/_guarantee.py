@@ -13,16 +13,13 @@ NOT_COVERED = (
 )
 
 
-def rounds_guarantee(
-    plan, unit, epsilon, delta, *, hidden, assumptions=(), tells_noise=True, tells_prior=False, **changes
-):
+def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), has_noise=True, priors=(), **changes):
     """Return the guarantee of `converse` for a plan and a privacy unit, without a limit for `epsilon=inf`.
 
     Epsilon and delta are the plan's target; mechanisms of pure epsilon do not use delta. `hidden` is the assumption on
     the random draws in the hidden state, empty if there are none; `assumptions` are further ones, where there is noise.
-    `tells_noise` says whether the model has numbers of signal and noise, if there is noise at all, and
-    `tells_prior` whether a prior of topic proportions was asked for. `changes` are other
-    fields of the guarantee, in place of those of proven rounds.
+    `has_noise` says whether the model has numbers of signal and noise, if there is noise at all, and `priors` names
+    the fitted priors. `changes` are other fields of the guarantee, in place of those of proven rounds.
     """
     private = np.isfinite(epsilon)
     law = plan.law
@@ -42,8 +39,8 @@ def rounds_guarantee(
             "components_",
             "topic_word_",
             "n_iter_",
-            *(("signal_to_noise_", "topic_signal_to_noise_") if tells_noise and not plan.noiseless else ()),
-            *(("doc_topic_prior_",) if tells_prior else ()),
+            *(("signal_to_noise_", "topic_signal_to_noise_") if has_noise and not plan.noiseless else ()),
+            *priors,
         ),
         "assumptions": tuple(stated),
         "status": "proven",

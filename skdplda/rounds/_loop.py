@@ -1,12 +1,12 @@
 """The loop: a strategy asks, the documents answer, and the answers get noise before the strategy sees them.
 
     table <- public
-    for each query of the strategy:                                                                  (strategy)
-        scale  <- its share of the budget                                                            (Spending)
+    for each query of the strategy:                                                          (strategy)
+        scale  <- its share of the budget                                                    (Spending)
         active <- Poisson sample of the privacy units
-        total  <- sum of the active units' contributions, each of norm GRID at most      hidden      (EStep)
-        noisy  <- total + integer noise                                                  released    (converse)
-        next query, or the model <- noisy                                                processing  (strategy)
+        sums   <- what the active units contribute, each of norm NORM_BOUND      hidden      (EStep, Contributions)
+        noisy  <- sums + integer noise                                           released    (converse)
+        next query, or the model <- noisy                                        processing  (strategy)
 
 A strategy is a generator. It yields an `Ask` and is sent a noisy answer; it never sees a document. Given the released
 sums, a unit's hidden state depends on that unit alone. So an answer is a sum query, chosen adaptively, to which each
@@ -27,6 +27,7 @@ import numpy as np
 from tqdm import tqdm
 
 from skdplda.privacy import observe
+from skdplda.rounds._bounds import Bounded, total_of
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._transcript import Transcript
 
@@ -59,8 +60,8 @@ class EStep(Protocol):
     """What each privacy unit contributes: the hidden half of a round.
 
     Given the query, the contribution of a unit depends on that unit, its own hidden state and its own random draws, and
-    on no other unit. Its norm is at most GRID, in integers. An E-step may hold the documents here or on workers, and
-    may have a method `close`, which lets them go.
+    on no other unit. `Contributions` bounds it. An E-step may hold the documents here or on workers, and may have a
+    method `close`, which lets them go.
 
     The E-steps of this package are made with `X`, the documents of a corpus or of a part of it; `units`, their privacy
     units as from `check_groups`, or None if each document is its own; `randomness`, whose key names the streams of
@@ -75,7 +76,7 @@ class EStep(Protocol):
 
     n_units: int
 
-    def collect(self, query: Any, round_: int, active: np.ndarray | None) -> np.ndarray:
+    def collect(self, query: Any, round_: int, active: np.ndarray | None) -> Bounded:
         """Return the sum of the active units' contributions.
 
         Parameters
@@ -89,8 +90,8 @@ class EStep(Protocol):
 
         Returns
         -------
-        total : ndarray of shape query.shape, int64
-            Exact, before noise.
+        sums : Bounded
+            Of the query's shape, as `skdplda.rounds.Contributions` makes it. Only for `epsilon=inf` any array.
         """
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -127,9 +128,9 @@ class Tables(Protocol):
     table: np.ndarray
     n_done: int = 0
 
-    def query(self, norm: Any) -> TopicWordCounts:
-        """Return what the next round asks; `norm` is that of the contributions."""
-        return TopicWordCounts(self.table, norm)
+    def query(self) -> TopicWordCounts:
+        """Return what the next round asks."""
+        return TopicWordCounts(self.table)
 
     def update(self, noisy: np.ndarray, round_: int) -> None:
         """Make the next table from the release of a round.
@@ -186,20 +187,10 @@ class RoundReport(NamedTuple):
     table: np.ndarray
 
 
-def rounds_of(tables, n_rounds, norm):
-    """Ask for topic-word counts, round by round; a strategy that goes on from the rounds that the tables have done.
-
-    Parameters
-    ----------
-    tables : Tables
-        The M-step. It is returned in the end.
-    n_rounds : int
-        In all.
-    norm : {1, 2, None}
-        Of the contributions.
-    """
+def rounds_of(tables, n_rounds):
+    """Yield the query of each round of the `Tables` until `n_rounds` are done; return the tables."""
     while tables.n_done < n_rounds:
-        noisy = yield Ask(tables.query(norm), None, tables.table, n_rounds)
+        noisy = yield Ask(tables.query(), None, tables.table, n_rounds)
         tables.update(noisy, tables.n_done)
         tables.n_done += 1
     return tables
@@ -232,15 +223,20 @@ def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_nois
 
     Raises
     ------
+    TypeError
+        If the E-step returns what is no `Bounded`.
     ValueError
-        If the transcript is of another fit.
+        If the transcript is of another fit, or contributions are not bounded in the norm that the noise needs.
     RuntimeError
         If the strategy asks for more than the budget.
     """
 
     def answer(ask, number):
         multiplier, plan = spending.take(ask.share), spending.plan
-        total = e_step.collect(ask.query, number, active_units(plan, randomness, number, e_step.n_units))
+        active = active_units(plan, randomness, number, e_step.n_units)
+        total = total_of(e_step.collect(ask.query, number, active), plan.law.norm)
+        if total.shape != ask.query.shape:
+            raise ValueError(f"collect must return a sum of the query's shape {ask.query.shape}; got {total.shape}.")
         if before_noise is not None:
             before_noise(randomness.digest(number, plan.mechanism, multiplier, total))
         key = randomness.noise(number, plan.mechanism, multiplier, total)
@@ -262,21 +258,10 @@ def talk(
 ):
     """Run a strategy to its end, and return what it returns.
 
-    Parameters
-    ----------
-    strategy, e_step, spending, randomness
-        As in `converse`.
-    answer : callable
-        Returns the answer to an `Ask` of a number.
-    transcript : Transcript, default=None
-        Written after each answer. If it has answers already, the strategy is sent these.
-    before_release : callable, default=None
-        Called once, after all of the transcript is read and before a noisy sum is formed, with the name of this run; a
-        resumed fit keeps its name.
-    callback : callable, default=None
-        Called with a `RoundReport` after each answer.
-    verbose : int, default=0
-        A progress bar if positive.
+    Each `Ask` is answered by `answer(ask, number)`, and the answer written into the `transcript`; what this has already
+    is sent in place of an answer. `before_release` is called once, after all of the transcript is read and before a
+    noisy sum is formed, with the name of this run, which a resumed fit keeps; `callback` with a `RoundReport` after
+    each answer. A positive `verbose` shows a progress bar.
     """
     transcript = Transcript() if transcript is None else transcript
     first = transcript.resume(e_step, spending, randomness)

@@ -1,7 +1,7 @@
 """What a strategy may ask: sums over the privacy units, to which each unit adds a bounded part in whole numbers.
 
-    WordTotals    how often the words occur                          tells how much signal there is
-    TopicWordCounts  topic-word counts, given a table                asked of the E-step of the model
+    WordTotals    how often the words occur                          how much signal there is
+    TopicWordCounts  topic-word counts, given a table                summed by the E-step of the model
     VectorVotes   do words of one document have vectors alike?       votes
     VectorSums    directions of documents, by cluster                clusters in the space of the words' vectors
     ClusterCounts topic-word counts, a document's cluster its topic  the first topics
@@ -12,7 +12,7 @@ A query is public: it is made of released and public values. Bounds are proven i
 doc/theory/rounds.rst; `lemma` says where.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
 from skdplda.metrics import score_samples
-from skdplda.rounds._bounds import GRID, MARGIN
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, weighted_words
 
 __all__ = [
     "ClusterCounts",
@@ -55,14 +55,14 @@ def chunks(n_documents, width):
         yield slice(first, first + step)
 
 
-def unit_rows(rows):
+def normalized_rows(rows):
     """Return rows of length 1, or zeros where all numbers are below LEAST_LENGTH; no square overflows or underflows."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
     scaled = np.divide(rows, largest, out=np.zeros(rows.shape), where=largest > LEAST_LENGTH)
     return scaled / np.sqrt(np.maximum(total(scaled * scaled, axis=1), 1.0))[:, None]
 
 
-def nearest(X, query):
+def divided(X, query):
     """Return documents' directions in the space of the words' vectors, and how they divide among the centres.
 
     Directions have length 1, or 0 for documents without a vector; rows of the division sum to 1.
@@ -72,11 +72,11 @@ def nearest(X, query):
     closeness = matmul(X, matmul(query.vectors, query.centres))
     closeness = np.divide(SHARPNESS * closeness, length, out=np.zeros(closeness.shape), where=length > LEAST_LENGTH)
     clusters = exp(closeness - closeness.max(axis=1, keepdims=True))
-    return unit_rows(sums), clusters / total(clusters, axis=1, keepdims=True)
+    return normalized_rows(sums), clusters / total(clusters, axis=1, keepdims=True)
 
 
 class Query:
-    """A sum over the privacy units, to which each unit adds a part of norm GRID at most, in whole numbers.
+    """A sum over the privacy units, to which each unit adds a part of norm NORM_BOUND at most, in whole numbers.
 
     Attributes
     ----------
@@ -84,17 +84,14 @@ class Query:
         Of the sum.
     kind : str
         What is summed.
-    norm : {1, 2}
-        Order of the norm.
     lemma : str
         Where the theory guide proves the bound.
     """
 
     kind: str
-    norm: Any = 2
     lemma: str
 
-    def collect(self, e_step: Any) -> np.ndarray:
+    def collect(self, e_step: Any) -> Bounded:
         """Return the sum, before noise.
 
         Parameters
@@ -104,7 +101,7 @@ class Query:
 
         Returns
         -------
-        total : ndarray of int64
+        sums : Bounded
             Of the query's shape.
 
         Raises
@@ -117,21 +114,18 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class TopicWordCounts(Query):
-    """Topic-word counts, given a table. A table of fewer columns than the model has topics asks for fewer of them.
+    """Topic-word counts, given a table. A table of fewer columns than the model has topics is of fewer topics.
 
     Parameters
     ----------
     table : ndarray of shape (n_words, n_topics), or csr_array
         Public.
-    norm : {1, 2, None}
-        Order of the norm that is bounded; None where nothing is, in fits without noise.
     some : bool, default=False
         Whether the documents have some words alone: those whose rows of the table are not zero.
     """
 
     table: Any
-    norm: Any = 2
-    some: bool = False
+    some: bool = field(default=False, kw_only=True)
     kind = "topics"
     lemma = "rounds, Lemmas 1 to 3; adaptive, Lemma 6"
 
@@ -148,7 +142,7 @@ class TopicWordCounts(Query):
 
 @dataclass(frozen=True, eq=False)
 class WordTotals(Query):
-    """Word counts, each unit's scaled to the L2 norm GRID, rounded down: (n_words, 1)."""
+    """Word counts, each unit's scaled to the L2 norm NORM_BOUND, rounded down: (n_words, 1)."""
 
     n_words: int
     kind = "words"
@@ -161,11 +155,10 @@ class WordTotals(Query):
 
     def collect(self, e_step):
         """Return the sum, before noise."""
-        found = np.zeros(self.shape, np.int64)
+        total = np.zeros(self.shape, np.int64)
         for X, numbers in e_step.blocks():
-            weights = e_step.documents.weights(X, numbers, 2).astype(np.int64)
-            np.add.at(found[:, 0], X.indices, np.repeat(weights, np.diff(X.indptr)) * X.data)
-        return found
+            total[:, 0] += weighted_words(X, e_step.documents.weights(X, numbers, 2))
+        return bounded_elsewhere(total, 2, e_step.n_units)
 
 
 class Votes(Query):
@@ -175,16 +168,17 @@ class Votes(Query):
 
     def collect(self, e_step):
         """Return the sum, before noise."""
-        found = np.zeros(self.shape, np.int64)
+        sums = Contributions(self.shape)
         for X, numbers in e_step.blocks(self.judges):
-            scale = GRID * (1 - MARGIN) / e_step.documents.sizes(numbers)
-            found[:, 0] += np.trunc(self.votes(X, e_step.n_threads) * scale[:, None]).astype(np.int64).sum(axis=0)
-        return found
+            sizes = e_step.documents.sizes(numbers)
+            scale = NORM_BOUND * (1 - MARGIN) / sizes
+            sums.add_rows(np.trunc(self.votes(X, e_step.n_threads) * scale[:, None]), sizes)
+        return sums.bounded()
 
 
 @dataclass(frozen=True, eq=False)
 class VectorVotes(Votes):
-    """Votes whether words that stand together have vectors that point the same way.
+    """Votes whether words of one document have vectors that point the same way.
 
     A document's vote is the sum of the products of its words' vectors in pairs, over that of each with itself, in
     [-1, 1], less DOUBT.
@@ -196,7 +190,7 @@ class VectorVotes(Votes):
     """
 
     vectors: Any
-    kind = "fit"
+    kind = "vector_votes"
     lemma = "adaptive, Lemma 2"
     shape = (1, 1)
 
@@ -233,14 +227,15 @@ class VectorSums(Query):
 
     def collect(self, e_step):
         """Return the sum, before noise."""
-        found = np.zeros(self.shape)
+        sums = Contributions(self.shape)
         for X, numbers in e_step.blocks(judges=False):
-            scale = GRID * (1 - MARGIN) / e_step.documents.sizes(numbers)
+            sizes = e_step.documents.sizes(numbers)
+            scale = NORM_BOUND * (1 - MARGIN) / sizes
             for rows in chunks(X.shape[0], self.centres.size):
-                directions, clusters = nearest(X[rows], self)
-                products = directions[:, :, None] * unit_rows(clusters)[:, None, :]
-                found += np.trunc(products * scale[rows, None, None]).sum(axis=0)  # whole numbers: exact
-        return found.astype(np.int64)
+                directions, clusters = divided(X[rows], self)
+                products = directions[:, :, None] * normalized_rows(clusters)[:, None, :]
+                sums.add_rows(np.trunc(products * scale[rows, None, None]), sizes[rows])
+        return sums.bounded()
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,27 +263,25 @@ class ClusterCounts(Query):
 
     def collect(self, e_step):
         """Return the sum, before noise."""
-        found = np.zeros(self.shape)
+        sums = Contributions(self.shape)
         for X, numbers in e_step.blocks(judges=False):
             of_users = self.word_weights is None
             user_scale = e_step.documents.weights(X, numbers, 2).astype(np.float64) if of_users else None
-            for rows in chunks(X.shape[0], self.shape[1]):
-                self._add(found, X[rows].astype(np.float64), user_scale[rows] if of_users else None)
-        return found.astype(np.int64)
+            for rows in chunks(X.shape[0], self.shape[1] * (1 + X.nnz // max(X.shape[0], 1))):
+                self._add(sums, X[rows].astype(np.float64), user_scale[rows] if of_users else None)
+        return sums.bounded()
 
-    def _add(self, found, counts, scale):
+    def _add(self, sums, counts, scale):
         """Add the contributions of some documents."""
-        _, clusters = nearest(counts, self)
+        _, clusters = divided(counts, self)
         if scale is None:
             counts = sp.csr_array(counts * self.word_weights)
-            clusters = unit_rows(clusters)
+            clusters = normalized_rows(clusters)
             norm = np.sqrt(total(counts.multiply(counts).tocsr(), axis=1))
-            scale = GRID * (1 - MARGIN) / np.maximum(norm, 1e-300)
+            scale = NORM_BOUND * (1 - MARGIN) / np.maximum(norm, 1e-300)
         document = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        values = counts.data * scale[document]
-        for k in range(found.shape[1]):
-            cells = np.trunc(values * clusters[document, k])
-            found[:, k] += np.bincount(counts.indices, cells, len(found))
+        values = np.trunc((counts.data * scale[document])[:, None] * clusters[document])
+        sums.add_whole(values, counts.indices, document, counts.shape[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._documents import Documents
+from skdplda.rounds._documents import CutDocuments
 from skdplda.rounds._queries import TopicWordCounts
 
 __all__ = ["AdaptiveEStep"]
@@ -18,28 +18,14 @@ def first_priors(priors, n_topics, round_):
 
 
 class AdaptiveEStep:
-    """E-step of the private loop that answers every `Query`; `TopicWordCounts` are asked of the E-step of the model.
+    """E-step of the private loop that answers every `Query`; topics are summed by the E-step of the model.
 
-    Where some words are asked for, that is of documents from which the others are taken out, before anything else is
-    done.
+    `make` returns that E-step; it takes what this one does, of which X is as in `CutDocuments`. It cuts documents to
+    `max_length` as is done here for the other queries. Some words alone are summed over documents from which the others
+    are taken out, before anything else is done. A part of the units, `judges`, judge topics and are in none; 0 lets all
+    units be in all sums.
 
-    Parameters
-    ----------
-    X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as in `Documents`.
-    make : callable
-        Returns the model's E-step; takes the same.
-    max_length : int or None, default=None
-        As in `cut_documents`, for the other queries; the model's E-step cuts documents alike.
-    judges : float, default=0.0
-        Part of the units that judge topics and are in none; 0 for all units in all sums.
-
-    Attributes
-    ----------
-    documents : Documents
-        Cut, with the weights of their units.
-    n_units, n_threads : int
-        Of the documents; for the queries.
+    Queries read `documents`, cut and with the weights of their units, and `n_threads`.
     """
 
     def __init__(
@@ -51,7 +37,9 @@ class AdaptiveEStep:
         # Some words, or fewer topics, and the E-step of these.
         self._words, self._n_topics, self._of_words = None, None, None
         self._units, self._first = units, first_document
-        self.documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
+        self.documents = CutDocuments(
+            X, units, max_length=max_length, key=randomness.key, first_document=first_document
+        )
         self._randomness, self._judges = randomness, judges
 
     @cached_property
@@ -81,7 +69,7 @@ class AdaptiveEStep:
         if words.all() and n_topics == self._make.keywords["n_topics"]:
             self._words, self._of_words, e_step = None, None, self._topics
         else:
-            e_step, query = self._some_topics(words, n_topics), TopicWordCounts(query.table[words], query.norm)
+            e_step, query = self._some_topics(words, n_topics), TopicWordCounts(query.table[words])
         return e_step.collect(query, round_, (~self._judging).astype(np.uint8) if self._judges else None)
 
     def _some_topics(self, words, n_topics):

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups
-from skdplda.rounds._bounds import shortened
+from skdplda.rounds._bounds import bounded_elsewhere, shortened, total_of
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._queries import TopicWordCounts
 
@@ -21,8 +21,8 @@ class PartialEStep:
     A worker gets the key of the hidden draws, and nothing of the `Randomness` from which noise could be made.
     """
 
-    def __init__(self, make, key, X, *, units, first_document, n_threads):
-        self._randomness = SimpleNamespace(key=key)
+    def __init__(self, make, key, norm, X, *, units, first_document, n_threads):
+        self._randomness, self._norm = SimpleNamespace(key=key), norm
         units = None if units is None else check_groups(units, X.shape[0])
         self._e_step = make(
             shortened(X), units, first_document=first_document, randomness=self._randomness, n_threads=n_threads
@@ -35,7 +35,7 @@ class PartialEStep:
             active = np.unpackbits(np.asarray(active), count=n_units)
         if isinstance(query, TopicWordCounts):
             query = replace(query, table=np.ascontiguousarray(query.table))
-        return dense(self._e_step.collect(query, round_, active))
+        return dense(total_of(self._e_step.collect(query, round_, active), self._norm))
 
 
 def dense(table):
@@ -46,14 +46,16 @@ def dense(table):
 class ShardedEStep:
     """E-step of the private loop over documents on workers; see `converse`.
 
-    `make(X, units, first_document=, randomness=, n_threads=)` returns the E-step of a part; `stateless` says that it
-    keeps nothing between rounds. The key of the randomness travels to the workers, and nothing else of it. Checkpoints
-    hold the public tables and the key of the hidden draws. Hidden state follows from both, and stays on the workers.
+    `make(X, units, first_document=, randomness=, n_threads=)` returns the E-step of a part, whose contributions are
+    bounded in the norm of order `norm`, None for none; `stateless` says that it keeps nothing between rounds. The key
+    of the randomness travels to the workers, and nothing else of it. Checkpoints hold the public tables and the key of
+    the hidden draws. Hidden state follows from both, and stays on the workers.
     """
 
-    def __init__(self, documents, make, randomness, *, stateless=False):
-        documents.pool.build(partial(PartialEStep, make, randomness.key), documents.arguments(), replays=not stateless)
-        self.n_units = documents.n_units
+    def __init__(self, documents, make, randomness, norm, *, stateless=False):
+        make = partial(PartialEStep, make, randomness.key, norm)
+        documents.pool.build(make, documents.arguments(), replays=not stateless)
+        self.n_units, self._norm = documents.n_units, norm
         self._documents, self._randomness, self._stateless = documents, randomness, stateless
         self._history = []  # (query, round, packed flags of the active units or None), where hidden state moved
 
@@ -67,7 +69,7 @@ class ShardedEStep:
         total = self._documents.pool.total(*self._call(query, round_, flags))
         if moves:
             self._history.append((query, round_, flags))
-        return total
+        return total if self._norm is None else bounded_elsewhere(total, self._norm, self.n_units)
 
     def _call(self, query, round_, flags):
         own = None

@@ -16,16 +16,14 @@ from skdplda.privacy import (
     noise_multiplier,
     without_slack,
 )
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 
-__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "Spending", "growing"]
+__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "growing"]
 
 # Precision (inverse variance) of the last round over that of the first: early rounds only have to break the symmetry of
 # the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 4 % higher on
 # KOS and on tweets, and the same on 20 Newsgroups.
 PRECISION_RATIO = 10.0
-# What rounding may add to shares that add up to one. Noise is larger by as much.
-ROUNDING = 1e-12
 
 
 def growing(n_rounds, ratio):
@@ -83,7 +81,7 @@ class NoisePlan:
         ------
         ValueError
             For an unknown mechanism, one whose cost under sampling is not known, a delta that is too small, or an
-            epsilon that asks for more noise than the samplers draw.
+            epsilon that needs more noise than the samplers draw.
         """
         law = mechanism_of(mechanism)
         if sampling_rate < 1:
@@ -96,7 +94,7 @@ class NoisePlan:
             return replace(cls.equal(epsilon, delta, n_rounds, sampling_rate), mechanism=mechanism)
         precisions = growing(n_rounds, PRECISION_RATIO)
         exact = without_slack(epsilon, delta) if law.has_delta else (float(epsilon), delta)
-        return cls(mechanism, sampling_rate, *law.calibrate(*exact, precisions))._that_can_be_drawn(epsilon)
+        return cls(mechanism, sampling_rate, *law.calibrate(*exact, precisions))._checked_scale(epsilon)
 
     @classmethod
     def equal(
@@ -131,7 +129,7 @@ class NoisePlan:
         Raises
         ------
         ValueError
-            For a delta that is too small, or an epsilon that asks for more noise than the samplers draw.
+            For a delta that is too small, or an epsilon that needs more noise than the samplers draw.
         """
         steps = n_rounds if visits is None else min(visits, n_rounds)
         sigma = noise_multiplier(accounting, *without_slack(epsilon, delta), steps, sampling_rate)
@@ -148,7 +146,7 @@ class NoisePlan:
         multiplier : float
             Scale of the noise over the norm of a contribution.
         epsilon : float
-            What asked for it, for the message of a refusal.
+            For the message of a refusal.
         n_rounds : int
             Number of releases.
         sampling_rate : float, default=1.0
@@ -167,11 +165,11 @@ class NoisePlan:
             If it is more noise than the samplers draw.
         """
         event = gaussian_event(multiplier, n_rounds if steps is None else steps, sampling_rate)
-        return cls("gaussian", sampling_rate, (multiplier,) * n_rounds, event)._that_can_be_drawn(epsilon)
+        return cls("gaussian", sampling_rate, (multiplier,) * n_rounds, event)._checked_scale(epsilon)
 
-    def _that_can_be_drawn(self, epsilon):
+    def _checked_scale(self, epsilon):
         """Return the plan, or refuse it, before data are read and the budget is charged."""
-        scale = max(self.multipliers) * GRID
+        scale = max(self.multipliers) * NORM_BOUND
         if not scale <= LARGEST_SCALE:
             raise ValueError(
                 f"epsilon={epsilon!r} is too small: a round needs noise of scale {scale:.3g}, above the 2**50 that can"
@@ -185,6 +183,7 @@ class NoisePlan:
         return len(self.multipliers)
 
     theorem: ClassVar[str] = "private rounds"  # page of the theory guide
+    divides: ClassVar[bool] = False  # whether releases divide one budget; see `Spending`
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -251,10 +250,10 @@ class NoisePlan:
 
         Returns
         -------
-        noise : ndarray of int64
-            Of the given shape, on the fixed-point grid.
+        noise : ndarray of the given shape, int64
+            On the fixed-point grid.
         """
-        return self.law.sampler(multiplier * GRID, shape, random_state, n_threads)
+        return self.law.sampler(multiplier * NORM_BOUND, shape, random_state, n_threads)
 
 
 class BudgetPlan(NoisePlan):
@@ -265,6 +264,7 @@ class BudgetPlan(NoisePlan):
     """
 
     theorem: ClassVar[str] = "a budget that releases divide"
+    divides: ClassVar[bool] = True
 
     @classmethod
     def of(cls, epsilon: float, delta: float, least_share: float) -> "BudgetPlan":
@@ -285,10 +285,10 @@ class BudgetPlan(NoisePlan):
         Raises
         ------
         ValueError
-            For a delta that is too small, or an epsilon that asks for more noise than the samplers draw.
+            For a delta that is too small, or an epsilon that needs more noise than the samplers draw.
         """
         plan = NoisePlan.calibrate("gaussian", epsilon, delta, 1)
-        replace(plan, multipliers=(plan.multipliers[0] / math.sqrt(least_share),))._that_can_be_drawn(epsilon)
+        replace(plan, multipliers=(plan.multipliers[0] / math.sqrt(least_share),))._checked_scale(epsilon)
         return cls(plan.mechanism, plan.sampling_rate, plan.multipliers, plan.event)
 
     @property
@@ -306,64 +306,3 @@ class BudgetPlan(NoisePlan):
             f" which divide the precision of noise of scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm"
             f" of a {unit}'s contribution"
         )
-
-
-class Spending:
-    """The budget of a fit, and what its releases take of it.
-
-    Parameters
-    ----------
-    plan : NoisePlan
-        What there is to spend: releases that are fixed before, or, of a `BudgetPlan`, one budget to divide.
-
-    Attributes
-    ----------
-    multipliers : list of float
-        Scales of the noise of the releases so far, over the norm of a contribution.
-    """
-
-    def __init__(self, plan: NoisePlan) -> None:
-        self.plan, self.multipliers, self._shares = plan, [], []
-
-    def take(self, share: float | None = None) -> float:
-        """Return the scale of the next release's noise, over the norm of a contribution; 0 for no noise.
-
-        Parameters
-        ----------
-        share : float or None, default=None
-            Part of the precision of the whole budget, positive. None: the release that the plan has next.
-
-        Returns
-        -------
-        multiplier : float
-            The whole budget's over the root of the share, or that of the plan.
-
-        Raises
-        ------
-        RuntimeError
-            If the releases would exceed the budget. Nothing was released.
-        """
-        divided, n_taken = isinstance(self.plan, BudgetPlan), len(self.multipliers)
-        if divided != (share is not None) or not (divided or n_taken < self.plan.n_rounds):
-            raise RuntimeError(f"release {n_taken} is not one of the plan; please report this.")
-        if divided:
-            if not (share > 0 and math.fsum([*self._shares, share]) <= 1 + ROUNDING):
-                raise RuntimeError(
-                    f"a share of {share!r} exceeds what is left after {self._shares}; please report this."
-                )
-            self._shares.append(share)
-            multiplier = self.plan.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)
-        else:
-            multiplier = self.plan.multipliers[n_taken]
-        self.multipliers.append(multiplier)
-        return multiplier
-
-    def skip(self, n_releases: int) -> None:
-        """Take what the plan has for the first releases, which an earlier run has made.
-
-        Parameters
-        ----------
-        n_releases : int
-            How many.
-        """
-        self.multipliers = list(self.plan.multipliers[:n_releases])

@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 
-from skdplda._arithmetic import gamma_rows, mean, power, total
-from skdplda.rounds._bounds import GRID, NORM_BOUND, word_weights
+from skdplda._arithmetic import gamma_rows, mean, total
+from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables
 
 __all__ = [
-    "OnlineTables",
     "SmoothedTables",
     "initial_table",
     "model_noise",
@@ -24,39 +23,21 @@ FORGET = 0.2
 SMOOTHING = 0.2
 
 
-def model_noise(plan, norm_bound=NORM_BOUND):
-    """Return the standard deviation of the noise in a cell of the model of `SmoothedTables`.
-
-    Parameters
-    ----------
-    plan : NoisePlan
-        Of the fit.
-    norm_bound : float, default=NORM_BOUND
-        What GRID stands for in the tables.
-    """
+def model_noise(plan, bound_in_tokens=BOUND_IN_TOKENS):
+    """Return the standard deviation of the noise in a cell of the model of `SmoothedTables`."""
     deviation = np.array([plan.deviation(t) for t in range(plan.n_rounds)])
     forgotten = np.cumprod(np.append(1.0, np.full(plan.n_rounds - 1, 1 - FORGET)))
     weight = forgotten[::-1] / deviation**2
-    return math.sqrt(total((weight * deviation) ** 2)) / total(weight) * norm_bound / plan.sampling_rate
+    return math.sqrt(total((weight * deviation) ** 2)) / total(weight) * bound_in_tokens / plan.sampling_rate
 
 
 def signal_to_noise(counts, deviation):
-    """Return how far topics stand out from the word frequencies, in standard deviations of the noise.
+    """Return how far topics exceed the word frequencies, in standard deviations of the noise, by cell and by topic.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_words, n_topics)
-        Weighted means of releases, with noise.
-    deviation : float or ndarray of shape (n_words,) or (n_words, n_topics)
-        Standard deviation of the noise in a cell.
-
-    Returns
-    -------
-    cells : ndarray of shape (n_topics, n_words), float32
-        Count less what the topic would have with the word frequencies of all, over the deviation; about normal where a
-        topic is noise.
-    topics : ndarray of shape (n_topics,)
-        Root mean square of that, less the 1 of the noise under the root: 0 for noise.
+    `counts`, (n_words, n_topics), are weighted means of releases, and `deviation` is that of their noise: a number, or
+    by word, or by cell. A cell's number, of (n_topics, n_words), float32, is its count less what the topic would have
+    with the word frequencies of all, over the deviation: about normal where a topic is noise. A topic's is the root
+    mean square of these, less the 1 of the noise under the root.
     """
     deviation = np.asarray(deviation, dtype=np.float64)
     deviation = deviation if deviation.ndim == 2 else np.broadcast_to(deviation, len(counts))[:, None]
@@ -80,36 +61,24 @@ class SmoothedTables(Tables):
     """Each round starts from the last release, smoothed; the model is a weighted mean of all releases.
 
     Recent and precise releases weigh more. Only the model is a mean, because a mean that is fed back would carry the
-    noise of old rounds on and keep topics alike for longer. Smoothing towards the public word frequencies gives a word
-    that the noise took out of a topic a way back.
+    noise of old rounds on and keep topics alike for longer. Smoothing towards the public word frequencies, by so many
+    standard deviations of the noise, gives a word that the noise took out of a topic a way back.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    plan : NoisePlan
-        Number of rounds, noise and sampling rate.
-    key : int
-        Of the first table.
-    norm_bound : float, default=NORM_BOUND
-        What GRID stands for in the tables.
-    gamma_shape : float, default=1.0
-        As in `initial_table`.
-    smoothing : float or None, default=None
-        In standard deviations of the noise. None: SMOOTHING.
-    weighted : bool, default=False
-        Whether contributions were weighted by `word_weights` of the table.
+    The first table has the `key` and `gamma_shape`; `bound_in_tokens` is what NORM_BOUND is in the tables. `weighted`
+    says that contributions were weighted by `word_weights` of the table.
     """
 
-    def __init__(self, shape, plan, key, norm_bound=NORM_BOUND, gamma_shape=1.0, smoothing=None, weighted=False):
+    def __init__(
+        self, shape, plan, key, bound_in_tokens=BOUND_IN_TOKENS, gamma_shape=1.0, smoothing=None, weighted=False
+    ):
         self.table = initial_table(shape, key, gamma_shape)
-        self._plan, self._scale = plan, norm_bound / plan.sampling_rate
+        self._plan, self._scale = plan, bound_in_tokens / plan.sampling_rate
         self._smoothing, self._weighted = SMOOTHING if smoothing is None else smoothing, weighted
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
 
     def update(self, noisy, round_):
         """Make the next table from a release."""
-        noisy = noisy * (self._scale / GRID)
+        noisy = noisy * (self._scale / NORM_BOUND)
         if self._weighted:
             noisy /= word_weights(self.table)[:, None]
         sigma = self._scale * self._plan.deviation(round_)
@@ -157,61 +126,3 @@ class OneTable(Tables):
     def restore(self, arrays):
         """Restore the state."""
         self.table = held(arrays, "table", self.table.shape, np.float32, np.float64, least=0)
-
-
-class OnlineTables(OneTable):
-    """Each round moves the table towards the positive part of its release, by a step size that falls.
-
-    With rho = (offset + round + 1)^-decay, the table becomes (1 - rho) table + rho release. The table is without the
-    prior.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    rate : float
-        Part of all documents that a round sees, a public number.
-    key : int
-        Of the first table.
-    norm_bound : float
-        What GRID stands for in the tables.
-    offset, decay : float
-        Called tau_0 and kappa in Hoffman, Blei and Bach (2010).
-    gamma_shape : float, default=1.0
-        As in `initial_table`.
-    deviation : float, default=0.0
-        Standard deviation of a cell's noise in a release, over the norm of a contribution; the same in all rounds.
-    """
-
-    def __init__(self, shape, rate, key, norm_bound, offset, decay, gamma_shape=1.0, deviation=0.0):
-        self.table = initial_table(shape, key, gamma_shape)
-        self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay
-        self._deviation = deviation * norm_bound / rate
-
-    def _step(self, round_):
-        """Return the step size of a round."""
-        return power(self._offset + np.asarray(round_) + 1, -self._decay)
-
-    def update(self, noisy, round_):
-        """Make the next table from a release."""
-        rho = self._step(round_)
-        step = np.maximum(noisy, 0, out=np.empty(noisy.shape, np.float32), casting="unsafe")
-        step *= np.float32(rho * self._scale)
-        self.table = self.table * np.float32(1 - rho)
-        self.table += step
-
-    def pseudo_counts(self):
-        """Return the model, without the prior: (n_words, n_topics), not negative."""
-        return self.table.astype(np.float64)
-
-    def signal_to_noise(self):
-        """Return the numbers of cells and topics, as `signal_to_noise` does; None without noise.
-
-        A release weighs its step times what later steps leave of it. The positive part has less noise than the release,
-        and much less where there is nothing, so that the signal is told too small rather than too large.
-        """
-        if not self._deviation or not self.n_done:
-            return None
-        steps = self._step(np.arange(self.n_done))
-        weights = steps * np.append(np.cumprod(1 - steps[:0:-1])[::-1], 1)
-        return signal_to_noise(self.pseudo_counts(), self._deviation * math.sqrt(total(weights**2)))

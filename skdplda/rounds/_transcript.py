@@ -13,27 +13,13 @@ __all__ = ["Transcript"]
 class Transcript:
     """The answers of a fit; with a path, a file from which an interrupted fit goes on.
 
-    The model is a function of the answers and of public values, so that a resumed strategy is sent the answers again.
-    A strategy of many rounds may have a state in their place, and goes on from that. The file has the hidden state of
-    the documents and the key of the noise, too: it is as private as the data.
+    The model is a function of the answers and of public values, so that a resumed strategy is sent the answers again. A
+    strategy of many rounds may have a `state`, of `Tables`, in their place, and goes on from that; `keeps` says that
+    the answers are kept all the same. The file is written after each answer, read if it is there, and removed at the
+    end. It must have the same `identity`: settings and data. It has the hidden state of the documents and the key of
+    the noise, too: it is as private as the data.
 
-    Parameters
-    ----------
-    path : path-like or None, default=None
-        Written after each answer, read if it is there, removed at the end.
-    identity : str, default=""
-        What a file must match to be resumed: settings and data.
-    state : Tables or None, default=None
-        What the strategy goes on from. None: from all answers.
-    keeps : bool, default=False
-        Whether the answers are to be kept, with a state or without.
-
-    Attributes
-    ----------
-    run : str
-        Name of the fit, which a resumed one keeps.
-    n_done : int
-        Number of answers.
+    `run` is the name of the fit, which a resumed one keeps, and `n_done` the number of answers.
     """
 
     def __init__(self, path=None, identity="", state=None, keeps=False):

@@ -138,7 +138,7 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         return found
 
     def public_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what stands for public texts: `init` and `init_weight` of `EmbeddingTopics`.
+        """Return what stands for public texts: `public_rows` and `public_weights` of `EmbeddingTopics`.
 
         Returns
         -------

@@ -1,5 +1,6 @@
 """From texts to embeddings and counts of privately chosen words, side by side."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,14 @@ from sklearn.utils.metadata_routing import UNUSED
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_groups, note_parameters
-from skdplda.privacy import LedgerAwareMixin, PrivacyGuarantee, active_accountant, stated_guarantee
+from skdplda.privacy import (
+    KNOWN,
+    LedgerAwareMixin,
+    PrivacyGuarantee,
+    active_accountant,
+    check_released,
+    stated_guarantee,
+)
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
@@ -57,6 +65,8 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
     __metadata_request__transform = {"raw_documents": UNUSED}  # noqa: RUF012
 
+    _beside_released = {"vectorizer_": KNOWN}  # noqa: RUF012
+
     def __init__(
         self, embedder: Any, vectorizer: DPCountVectorizer | None = None, n_dimensions: int | None = None
     ) -> None:
@@ -94,6 +104,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         """
         self._embedding()
         self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
+        check_released(self)
         note_parameters(self)
         note_groups(self, users_of(self, groups))
         return self
@@ -184,7 +195,8 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         if len(vectors) and self.n_dimensions not in (None, vectors.shape[1]):
             raise ValueError(
                 f"embedder must make rows of n_dimensions={self.n_dimensions} numbers; got {vectors.shape[1]}. In a"
-                " pipeline of make_insights_pipeline they must be those of init, projection or centre of the model."
+                " pipeline of make_insights_pipeline they must be those of public_rows,"
+                " projection or centre of the model."
             )
         return vectors
 
@@ -235,14 +247,19 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return stated_guarantee(self, self._words().privacy_cost(groups=groups))
+        return self._stated(self._words().privacy_cost(groups=groups))
+
+    def _stated(self, guarantee):
+        """Return the guarantee of the vectorizer as that of this object, which has it as an attribute."""
+        released = tuple(f"{entry} of vectorizer_" for entry in guarantee.released)
+        return stated_guarantee(self, replace(guarantee, released=released))
 
     @property
     def privacy_guarantee_(self) -> PrivacyGuarantee:
         """Guarantee of the choice of words."""
         if not hasattr(self, "vectorizer_"):
             raise AttributeError("it is not fitted")
-        return stated_guarantee(self, self.vectorizer_.privacy_guarantee_)
+        return self._stated(self.vectorizer_.privacy_guarantee_)
 
     @property
     def public_vocabulary(self) -> Any:

@@ -20,6 +20,7 @@ from skdplda.privacy import (
     PrivacyGuarantee,
     Randomness,
     UnitWords,
+    check_released,
     epsilon_needed,
     gaussian_event,
     level_parts,
@@ -54,8 +55,8 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
     _parameter_constraints = {  # noqa: RUF012
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
-        "mechanism": [StrOptions(set(PartitionPlan.MECHANISMS))],
-        "noise": [str, None],
+        "method": [StrOptions(set(PartitionPlan.METHODS))],
+        "mechanism": [str, None],
         "max_words_per_unit": [Interval(Integral, 1, 10_000, closed="both")],
         "max_words": [Interval(Integral, 1, None, closed="left"), None],
         "cutoff": [Interval(Real, 0, None, closed="left")],
@@ -80,6 +81,10 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         return stated_guarantee(self, self._guarantee("user" if groups else "document"))
 
     _n_levels = 1  # of n-grams
+    _released: tuple[str, ...] = ()  # beside the noisy weights
+
+    def _has_noise(self):
+        return self.public_vocabulary is None and np.isfinite(self.epsilon)
 
     def _plan(self, part=1.0, epsilon=None):
         """Return the selection, from the parameters alone; or that of a level, which has a part of the budget.
@@ -87,10 +92,11 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         `epsilon` is in the place of that of the parameters.
         """
         epsilon, most = self.epsilon if epsilon is None else epsilon, self.max_words_per_unit
-        return plan_partition(self.mechanism, epsilon, self.delta, most, self.cutoff, self.noise, part)
+        return plan_partition(self.method, epsilon, self.delta, most, self.cutoff, self.mechanism, part)
 
     def _guarantee(self, unit):
-        common = {"unit": unit, "not_covered": self._not_covered, "released": self._released}
+        released = (*self._released, *(("noisy_weights_",) if self._has_noise() else ()))
+        common = {"unit": unit, "not_covered": self._not_covered, "released": released}
         if self.public_vocabulary is not None:
             return PrivacyGuarantee(
                 epsilon=0.0,
@@ -100,7 +106,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
                 **common,
             )
         plan = self._plan()
-        if plan.noise is None:
+        if plan.mechanism is None:
             return PrivacyGuarantee(epsilon=np.inf, status="proven", mechanism="none", **common)
         parts = level_parts(self._n_levels)
         levels = [self._plan(part) for part in parts] if len(parts) > 1 else [plan]
@@ -110,9 +116,9 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             Randomness.assumption,
             sampler_assumption(in_delta=True),
         ]
-        if (most := most_units(self.mechanism)) is not None:
+        if (most := most_units(self.method)) is not None:
             assumptions.append(f"that there are at most {most:,} {unit}s may be known: more are refused")
-        label = f"truncated {plan.law.label}" if plan.noise == "geometric" else plan.law.label
+        label = f"truncated {plan.law.label}" if plan.mechanism == "geometric" else plan.law.label
         scales = "; ".join(", ".join(f"{scale / p.grid:.4g}" for scale in p.scales) for p in levels)
         thresholds = "; ".join(", ".join(f"{t / p.grid:.4g}" for t in p.thresholds) for p in levels)
         judged = "a word whose mean weight until then is above" if plan.coefficients else "a word above"
@@ -122,12 +128,12 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             delta=self.delta,
             status="proven",
             mechanism=(
-                f"vocabulary selection {self.mechanism}: {label} noise of scale {scales} on the weight of"
+                f"vocabulary selection {self.method}: {label} noise of scale {scales} on the weight of"
                 f" each word, of which a {unit} gives at most {plan.max_items} words one unit in all; {judged}"
                 f" {thresholds} is released{by_levels}"
             ),
             assumptions=tuple(assumptions),
-            reference=REFERENCES.get(self.mechanism, "skdplda theory guide, vocabulary"),
+            reference=REFERENCES.get(self.method, "skdplda theory guide, vocabulary"),
             event=plan.event,
             event_delta=min(math.fsum(level.event_delta for level in levels), self.delta),
             **common,
@@ -143,10 +149,10 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
 
     def _sharded(self, X, groups):
         """Return documents that lie on workers, else None."""
-        if self.mechanism in PartitionPlan.IN_TURN and shards_of(X) is not None:
+        if self.method in PartitionPlan.IN_TURN and shards_of(X) is not None:
             raise ValueError(
-                f"X must be on this machine for mechanism={self.mechanism!r}, in which units give one after the other;"
-                " use mechanism='sieve' on a cluster."
+                f"X must be on this machine for method={self.method!r}, in which units give one after the other;"
+                " use method='sieve' on a cluster."
             )
         return load_documents(X, groups)
 
@@ -189,9 +195,10 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
     def _set_selected(self, weights, groups, charge):
         """Set what a fit tells beside the words, in place of what an earlier one told."""
         vars(self).pop("noisy_weights_", None)
-        if weights is not None and np.isfinite(self.epsilon):
+        if self._has_noise():
             self.noisy_weights_ = weights
         self.privacy_guarantee_ = charge.guarantee
+        check_released(self)
         note_parameters(self)
         note_groups(self, users_of(self, groups))
 
@@ -215,7 +222,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             f" epsilon={self.epsilon:g} a word must be used by about {needed:,} units of {n_words} words each, and one"
             " of 1 sample alone is never released but by an accident that delta bounds."
         )
-        for n_units in sorted({max(needed // 10, 2), max(needed // 3, 2)} if plan.noise else ()):
+        for n_units in sorted({max(needed // 10, 2), max(needed // 3, 2)} if plan.mechanism else ()):
             epsilon = epsilon_needed(n_units, n_words, partial(self._plan, level_parts(self._n_levels)[0]))
             if math.isfinite(epsilon):
                 text += f" Words that {n_units:,} such units use need about epsilon={epsilon:.2g}."

@@ -19,6 +19,7 @@ from skdplda._validation import (
 )
 from skdplda._warnings import warn
 from skdplda.exceptions import EmptySelectionError
+from skdplda.privacy import CURATOR
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPVocabularySelector"]
@@ -46,18 +47,18 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     delta : float, default=1e-5
         Probability that the loss exceeds epsilon, in (0, 1). It must be positive. Choose it well below 1 / (public
         estimate of the number of units), without looking at the data. Affects privacy: yes.
-    mechanism : str, default="sieve"
+    method : str, default="sieve"
         Affects privacy: no.
 
-        * "sieve": our own mechanism, five rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
+        * "sieve": our own, five rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
           threshold are released in the first rounds, words far below are dropped, and their weight goes to the others.
           The mean of all rounds judges a word. It selects most words on all corpora but some of short texts (see the
           comparison page).
         * "weighted_gaussian", "policy_gaussian", "policy_laplace" [1]_, "sips" [2]_, "item_frequency" [3]_,
           "truncated_geometric" [4]_: of the literature, proven in the theory guide.
         * "mad", "mad2r": after [5]_, with a discount and thresholds of our own proof (theory guide, Theorem 7).
-    noise : str or None, default=None
-        Law of the noise: one of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a
+    mechanism : str or None, default=None
+        Law of the noise: one of `skdplda.privacy.MECHANISMS` that is for the norm in which the method bounds what a
         unit gives. None: "gaussian", or "laplace" for "policy_laplace" and "item_frequency". Affects privacy: yes.
     max_words_per_unit : int, default=200
         Words that a document (user) takes part with; more are left out at random. Affects privacy: no, the noise is
@@ -71,7 +72,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         hides such a word with the probability that it falls by as many scales: 0.1 % (Gaussian) or 2.5 % (Laplace)
         at 3. Policies, "item_frequency", "mad" and "mad2r" only; in the last two it is where weight comes back. Affects
         privacy: no.
-    public_vocabulary : array-like of int or of str, default=None
+    public_vocabulary : array-like of int or of str of shape (n_selected,) or None, default=None
         Columns to select, by number, or by name if X is a data frame, in any order. It must not depend on the
         documents. It costs no privacy. Affects privacy: yes.
     random_state : int, bytes, RandomState or None, default=None
@@ -120,7 +121,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     (501, 2)
     """
 
-    _released = ("which words are selected", "noisy_weights_")
+    _released = ("which words are selected",)
+    _beside_released = dict.fromkeys(("support_", "n_features_in_", "feature_names_in_"), CURATOR)
     _not_covered = (
         "number, names and positions of the input's columns (n_features_in_, feature_names_in_, the places in support_)"
         " and the step that made them, unless the columns are public",
@@ -133,8 +135,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         epsilon: float = 1.0,
         *,
         delta: float = 1e-5,
-        mechanism: str = "sieve",
-        noise: str | None = None,
+        method: str = "sieve",
+        mechanism: str | None = None,
         max_words_per_unit: int = 200,
         max_words: int | None = None,
         cutoff: float = 3.0,
@@ -143,8 +145,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.method = method
         self.mechanism = mechanism
-        self.noise = noise
         self.max_words_per_unit = max_words_per_unit
         self.max_words = max_words
         self.cutoff = cutoff
@@ -167,7 +169,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
             Counts, presence bits, or weights of any per-document vectorizer. Those of a
             `skdplda.distributed.ShardedCounts`, or of what it takes, are counts, and stay on their workers; only for
-            mechanisms in which all units give at once ("sieve", "weighted_gaussian", "sips", "mad",
+            methods in which all units give at once ("sieve", "weighted_gaussian", "sips", "mad",
             "mad2r", "truncated_geometric").
         y : None
             Ignored.

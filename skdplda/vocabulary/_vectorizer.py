@@ -58,9 +58,9 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         word. Affects privacy: yes.
     delta : float, default=1e-5
         As in `DPVocabularySelector`. Affects privacy: yes.
-    mechanism : str, default="sieve"
-        As in `DPVocabularySelector`; "sieve" is our own mechanism (theory guide, Theorem 2). Affects privacy: no.
-    noise : str or None, default=None
+    method : str, default="sieve"
+        As in `DPVocabularySelector`; "sieve" is our own (theory guide, Theorem 2). Affects privacy: no.
+    mechanism : str or None, default=None
         As in `DPVocabularySelector`. Affects privacy: yes.
     max_words_per_unit : int, default=200
         As in `DPVocabularySelector`; of n-grams, of each level. Affects privacy: no, the noise is calibrated to it.
@@ -68,7 +68,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         As in `DPVocabularySelector`, but the last tie is broken by the alphabet. Affects privacy: no.
     cutoff : float, default=3.0
         As in `DPVocabularySelector`. Affects privacy: no.
-    public_vocabulary : array-like of str, default=None
+    public_vocabulary : array-like of str of shape (n_selected,) or None, default=None
         Words to count, in any order; the documents are then not read by `fit`, and nothing is spent. They must not
         depend on the documents. Affects privacy: yes.
     random_state : int, bytes, RandomState or None, default=None
@@ -94,7 +94,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         What a word is. The default is that of `CountVectorizer` without words that begin with a digit or an underscore,
         so without numbers. None is that of `CountVectorizer`. Affects privacy: no.
     ngram_range : tuple of int (least, most), default=(1, 1)
-        As in `CountVectorizer`. With analyzer="word", Gaussian noise and a mechanism by rounds ("sieve",
+        As in `CountVectorizer`. With analyzer="word", Gaussian noise and a method by rounds ("sieve",
         "weighted_gaussian", "sips", "mad", "mad2r") n-grams are selected by levels, which share the budget: an n-gram
         must start and end with released (n - 1)-grams (theory guide, Theorem 8). Else each n-gram counts as a word.
         Affects privacy: no.
@@ -116,7 +116,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
 
     See Also
     --------
-    DPVocabularySelector : The same for the columns of a matrix; explains the mechanisms.
+    DPVocabularySelector : The same for the columns of a matrix; explains the methods.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     ['copper', 'iron', 'zinc']
     """
 
-    _released = ("vocabulary_", "noisy_weights_")
+    _released = ("vocabulary_",)
     _not_covered = (
         "the matrix that transform returns for private documents",
         "hyper-parameters, stop words and functions of the text that were made from the same documents",
@@ -141,8 +141,8 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         epsilon: float = 1.0,
         *,
         delta: float = 1e-5,
-        mechanism: str = "sieve",
-        noise: str | None = None,
+        method: str = "sieve",
+        mechanism: str | None = None,
         max_words_per_unit: int = 200,
         max_words: int | None = None,
         cutoff: float = 3.0,
@@ -164,8 +164,8 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.method = method
         self.mechanism = mechanism
-        self.noise = noise
         self.max_words_per_unit = max_words_per_unit
         self.max_words = max_words
         self.cutoff = cutoff
@@ -336,7 +336,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
 
     @property
     def _n_levels(self):
-        by_levels = self.analyzer == "word" and np.isfinite(self.epsilon) and has_levels(self.mechanism, self.noise)
+        by_levels = self.analyzer == "word" and np.isfinite(self.epsilon) and has_levels(self.method, self.mechanism)
         if not by_levels:
             return 1
         lengths = tuple(self.ngram_range)

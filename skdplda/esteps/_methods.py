@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups
-from skdplda.rounds._bounds import GRID, MOST_TOKENS, scaled_values
+from skdplda.rounds._bounds import MOST_TOKENS, NORM_BOUND, Contributions
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._tables import initial_table
 
@@ -22,21 +22,13 @@ class UnitEStep:
     """E-step of the private loop that is made of a function of one document.
 
     Each unit's contribution, of all its documents together, is scaled to the L2 norm bound in whole numbers. Nothing
-    but the document, its own state and draws, and public values reach the function; what it keeps between rounds is
-    kept here, document by document. A document for which it fails, or returns what is no contribution, contributes
-    nothing, and nobody is told: a failure would tell of that document. So failures show on made-up documents, before
-    the fit: see `check_contribution`.
+    but the document, its own state and draws, and public values reach the function, `contribution` of
+    `skdplda.models.BaseRoundsModel`; what it keeps between rounds is kept here, document by document. A document for
+    which it fails, or returns what is no contribution, contributes nothing, and nothing says so: that would say
+    something of the document. So failures show on made-up documents, before the fit, with `strict`: see
+    `check_contribution`.
 
-    Parameters
-    ----------
-    X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as from `check_counts`.
-    contribution : callable
-        As `contribution` in `skdplda.models.BaseRoundsModel`.
-    n_topics : int
-        Number of topics.
-    strict : bool, default=False
-        Whether failures are raised: for made-up documents only.
+    The other parameters are as in `skdplda.rounds.EStep`; X as from `check_counts`.
     """
 
     def __init__(
@@ -50,7 +42,7 @@ class UnitEStep:
 
     def collect(self, query, round_, active):
         """Return the sum of the active units' contributions."""
-        total, table = np.zeros((self._X.shape[1], self._n_topics), np.int64), query.table.view()
+        sums, table = Contributions((self._X.shape[1], self._n_topics)), query.table.view()
         table.flags.writeable = False
         part, size = [], 0
         with nullcontext() if self._strict else warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -62,10 +54,10 @@ class UnitEStep:
                     part.append((unit, words, values))
                     size += values.size
                 if size > CHUNK:
-                    self._add(total, part)
+                    self._add(sums, part)
                     part, size = [], 0
-            self._add(total, part)
-        return total
+            self._add(sums, part)
+        return sums.bounded()
 
     def _values_of(self, document, table, round_):
         """Return the words of a document and the values of its contribution, (n_words_of_document, n_topics)."""
@@ -99,17 +91,14 @@ class UnitEStep:
             raise ValueError(f"contribution must return a state of one axis, or None; got shape {state.shape}.")
         return values, state
 
-    def _add(self, total, part):
+    def _add(self, sums, part):
         """Add the contributions of some units, each with all of its documents."""
         if not part:
             return
         units, unit = np.unique([unit for unit, _, _ in part], return_inverse=True)
         unit = np.repeat(unit, [len(words) for _, words, _ in part])
-        words = np.concatenate([words for _, words, _ in part])
-        cells, cell = np.unique(unit * total.shape[0] + words, return_inverse=True)
-        values = np.zeros((len(cells), self._n_topics))
-        np.add.at(values, cell, np.concatenate([values for _, _, values in part]))
-        np.add.at(total, cells % total.shape[0], scaled_values(values, cells // total.shape[0], len(units)))
+        words, values = (np.concatenate(parts) for parts in list(zip(*part, strict=True))[1:])
+        sums.add_scaled(values, words, unit, len(units))
 
     def arrays(self):
         """Return the hidden state."""
@@ -134,21 +123,8 @@ def check_contribution(contribution, n_words, n_topics, name):
 
     Two rounds are run, of all these documents together, and of each of them alone, the last one first. The sums must be
     the same in whole numbers, and each document within the norm bound. Documents have one word once or 2**20 times,
-    some words, and many words.
-
-    Parameters
-    ----------
-    contribution : callable
-        As in `UnitEStep`.
-    n_words, n_topics : int
-        Shape of the table.
-    name : str
-        Of the function, for messages.
-
-    Raises
-    ------
-    ValueError
-        If a document's contribution depends on what was asked before, or has another shape than it must have.
+    some words, and many words. ValueError, which says `name`, if a document's contribution depends on what else was
+    summed, or has another shape than it must have.
     """
     X = _made_up(n_words)
     used = np.unique(X.indices)  # of a large table
@@ -157,7 +133,7 @@ def check_contribution(contribution, n_words, n_topics, name):
 
     def rounds(first, last):
         step = UnitEStep(X[first:last], None, randomness=SimpleNamespace(key=0), first_document=first, **options)
-        return [step.collect(TopicWordCounts(table), round_, None)[used] for round_ in range(2)]
+        return [step.collect(TopicWordCounts(table), round_, None).total[used] for round_ in range(2)]
 
     together, alone = rounds(0, X.shape[0]), [rounds(d, d + 1) for d in reversed(range(X.shape[0]))]
     for round_, total in enumerate(together):
@@ -168,7 +144,7 @@ def check_contribution(contribution, n_words, n_topics, name):
                 f" round {round_}). It must be a function of its arguments alone: draw from rng, and keep what"
                 " a document needs in the next round in its state."
             )
-        if max(int((part * part).sum()) for part in parts) > GRID**2:
+        if max(int((part * part).sum()) for part in parts) > NORM_BOUND**2:
             raise RuntimeError(f"{name} is beyond the norm bound; please report this.")
 
 

@@ -46,21 +46,10 @@ def floor_of(public):
 
 
 def shrink_frequencies(sums, deviation, public=None):
-    """Return the posterior means of word frequencies, given sums with noise.
+    """Return the posterior means of word frequencies, (n_words,), positive, from `sums` of these with noise.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (n_words,)
-        Released.
-    deviation : float or ndarray of shape (n_words,)
-        Standard deviation of the noise in each.
-    public : ndarray of shape (n_words,) or None, default=None
-        Public frequencies. Words are shrunk towards them, or towards the mean, whichever explains the sums better.
-
-    Returns
-    -------
-    frequencies : ndarray of shape (n_words,)
-        Positive, in the unit of the sums.
+    `deviation` is that of the noise, one number or one a word. Words are shrunk towards `public` frequencies or towards
+    the mean, whichever explains the sums better.
     """
     noise = np.broadcast_to(deviation, sums.shape) ** 2
     middle = max(mean(sums), mean(np.sqrt(noise)) / math.sqrt(len(sums)) / 2)
@@ -89,23 +78,11 @@ def shrink_frequencies(sums, deviation, public=None):
 
 
 def shrink_ratios(counts, base, deviation):
-    """Return the posterior means of the cells of topics, over those of the word frequencies.
+    """Return the posterior means of topics' cells over those of the word frequencies, (n_words, n_topics), positive.
 
-    A topic that does not prove that it differs from the word frequencies fades into them.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_words, n_topics)
-        Released sums.
-    base : ndarray of shape (n_words, n_topics)
-        What they would be if topics had the word frequencies; positive.
-    deviation : ndarray of shape (n_words,)
-        Standard deviation of the noise in the cells of each word.
-
-    Returns
-    -------
-    ratios : ndarray of shape (n_words, n_topics)
-        Positive.
+    `counts` are released sums, and `base` what they would be if topics had the word frequencies, positive; `deviation`,
+    (n_words,), is that of the noise in the cells of each word. A topic that does not prove that it differs from the
+    word frequencies fades into them.
     """
     ratios, variance = np.empty(counts.shape), deviation**2
     first = np.full(len(RATIOS), 1 / len(RATIOS))
@@ -127,23 +104,10 @@ def shrink_ratios(counts, base, deviation):
 
 
 def shrink_topics(counts, deviation, frequencies, vectors=None):
-    """Return what released topics prove, given word frequencies, and word vectors if these fit.
+    """Return the counts that released topics prove, (n_words, n_topics), positive.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_words, n_topics)
-        Released sums.
-    deviation : ndarray of shape (n_words,)
-        Standard deviation of the noise in the cells of each word.
-    frequencies : ndarray of shape (n_words,)
-        With sum 1.
-    vectors : ndarray of shape (n_words, n_dimensions) or None, default=None
-        As from `principal`.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_words, n_topics)
-        Positive.
+    `counts` and `deviation` are as in `shrink_ratios`, `frequencies` those of the words, with sum 1, and `vectors`,
+    where these fit, as from `principal`.
     """
     masses = np.maximum(total(counts, axis=0), math.sqrt(total(deviation**2)))
     base = frequencies[:, None] * masses
@@ -158,19 +122,10 @@ def unit_columns(a):
 
 
 def principal(vectors, frequencies):
-    """Return the first principal directions of word vectors, weighted by the roots of the frequencies of words.
+    """Return the first principal directions of word vectors, (n_words, at most DIMENSIONS).
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_words, n_dimensions)
-        Zero for words without a vector, and these stay zero.
-    frequencies : ndarray of shape (n_words,)
-        Positive.
-
-    Returns
-    -------
-    features : ndarray of shape (n_words, at most DIMENSIONS)
-        With weighted mean 0 and total variance 1.
+    Words are weighted by the roots of their `frequencies`; the directions have weighted mean 0 and total variance 1.
+    Words without a vector, rows of zeros, keep zeros.
     """
     known = vectors.any(axis=1)
     weights = np.where(known, np.sqrt(frequencies), 0.0)
@@ -182,26 +137,12 @@ def principal(vectors, frequencies):
 
 
 def loglinear(counts, base, deviation, vectors, n_steps):
-    """Return the counts that the vectors expect: topics proportional to base exp(vectors . b_k).
+    """Return the counts that the vectors expect: topics proportional to base exp(vectors . b_k), with its sums.
 
-    The coefficients have a normal prior, whose variance is that which explains the topic's counts best (MacKay's
-    evidence): where the vectors explain nothing, it goes to zero, and what is returned to the base.
-
-    Parameters
-    ----------
-    counts, base : ndarray of shape (n_words, n_topics)
-        As in `shrink_ratios`.
-    deviation : ndarray of shape (n_words,)
-        Standard deviation of the noise in the cells of each word.
-    vectors : ndarray of shape (n_words, n_dimensions)
-        As from `principal`.
-    n_steps : int
-        Of Newton's method, the variance after the second too.
-
-    Returns
-    -------
-    expected : ndarray of shape (n_words, n_topics)
-        Positive; columns have the sums of the base.
+    `counts`, `base` and `deviation` are as in `shrink_ratios`, `vectors` as from `principal`. The coefficients have a
+    normal prior, whose variance is that which explains the topic's counts best (MacKay's evidence): where the vectors
+    explain nothing, it goes to zero, and what is returned to the base. There are `n_steps` of Newton's method, and
+    after the second of the variance, too.
     """
     expected, n_dimensions = np.empty(base.shape), vectors.shape[1]
     for k in range(base.shape[1]):

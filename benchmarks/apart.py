@@ -1,0 +1,30 @@
+"""A process of its own for a function, so that its peak of memory is its own; and a folder for shadow models."""
+
+import os
+import re
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+
+from results import commit
+
+
+def apart(function, *given):
+    """Return the result of a function."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *given).result()
+
+
+def peak():
+    """Return the peak of this process's memory in bytes; Linux only. (ru_maxrss would count the parent's as well.)"""
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()).group(1))
+
+
+@cache
+def scratch():
+    """Return a folder for what a run keeps beside rows, such as shadow models: of this commit alone."""
+    folder = Path(os.environ.get("SKDPLDA_SCRATCH") or tempfile.mkdtemp(), commit())
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

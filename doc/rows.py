@@ -1,0 +1,94 @@
+"""Numbers of the pages that come from rows of benchmarks/results, and the commits at which these were measured."""
+
+import re
+import shlex
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+ASKED = re.compile(r'\{(seconds|seeds|mean|min|max|table) (\w+)((?: (?:[^\s{}"]|"[^"{}]*")+)*)\}')
+TABLE = re.compile(r'\n +Table\(\s*"(\w+)"')
+DOC = Path(__file__).parent
+
+
+@cache
+def table(path):
+    """Return the rows of a table, as text."""
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def audit_table(rows):
+    """Return per cents of the claimed epsilon, and in brackets those that can be shown at most; as reStructuredText."""
+    rows = rows[rows["bound"] == "independent noise"].astype({"epsilon": float, "per cent": float, "attainable": float})
+    most = 100 * rows["attainable"] / rows["epsilon"]
+    shown = rows["per cent"].map("{:.0f}".format) + most.map(lambda part: f" ({part:.0f})" if part < 100 else "")
+    columns = rows["attack"] + rows["epsilon"].map(", {:g}".format)
+    wide = pd.DataFrame({"estimator": rows["estimator"], "column": columns, "shown": shown})
+    order = [f"{attack}, {epsilon}" for attack in ("white-box", "black-box") for epsilon in (1, 5)]
+    wide = wide.pivot(index="estimator", columns="column", values="shown")
+    wide = wide.loc[rows["estimator"].unique(), order].fillna("not measured").reset_index()
+    lines = [list(wide), *wide.to_numpy().tolist()]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rule = " ".join("=" * width for width in widths)
+    text = [" ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join([rule, text[0], rule, *text[1:], rule])
+
+
+def told(results, match):
+    """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table."""
+    what, stem, rest = match.groups()
+    rows, columns, form = table(results / f"{stem}.csv"), [], ",.0f"
+    for part in shlex.split(rest):
+        key, equals, value = part.partition("=")
+        if equals:
+            rows = rows[rows[key] == value]
+        elif part.startswith(":"):
+            form = part[1:]
+        else:
+            columns.append(part)
+    if not len(rows):
+        raise ValueError(f"no row fits {match[0]}")
+    if what == "table":
+        return audit_table(rows)
+    if what == "seeds":
+        seeds = rows.groupby("corpus" if "corpus" in rows else rows["seed"].eq(""))["seed"].nunique()
+        return " to ".join(sorted({str(seeds.min()), str(seeds.max())}, key=int))
+    known = pd.to_numeric(rows["cpu s" if what == "seconds" else columns[0]]).dropna()
+    if what != "seconds":
+        return f"{getattr(known, what)():{form}}"
+    part = f" for {len(known):,} of {len(rows):,} rows" if 0 < len(known) < len(rows) else ""
+    return f"{known.sum():,.0f}{part}" if len(known) else "not kept"
+
+
+def measured(rows):
+    """Return the commits of rows: at which they were measured, or the first ones that have their values."""
+    said = []
+    for some, verb in ((rows[rows["processor"] != ""], "measured at"), (rows[rows["processor"] == ""], "stored by")):
+        commits = [name for name, _ in Counter(some["commit"]).most_common()]
+        more = f" and {len(commits) - 3} more" if len(commits) > 3 else ""
+        said += [f"{len(some):,} {verb} {', '.join(commits[:3])}{more}"] * bool(commits)
+    return "; ".join(said)
+
+
+def tables_of(text, benchmarks):
+    """Return the tables that a page shows: those of the programs that it names, and of its figures."""
+    programs = {path.name: path.read_text(encoding="utf-8") for path in benchmarks.rglob("*.py")}
+    figures = [f'"{figure}"' for figure in re.findall(r"figures/(\w+\.png)", text)]
+    named = set(re.findall(r"benchmarks/(?:reproduce/)?(\w+\.py)", text))
+    named |= {name for name, source in programs.items() if any(figure in source for figure in figures)}
+    programs = {name: TABLE.findall(source) for name, source in programs.items()}
+    stems = sorted({stem for name in named for stem in programs.get(name, ())})
+    return [stem for stem in stems if (benchmarks / "results" / f"{stem}.csv").is_file()]
+
+
+def with_rows(text, benchmarks):
+    """Return the text of a page with what it asks of rows, and a last paragraph that names their commits."""
+    results, stems = benchmarks / "results", tables_of(text, benchmarks)
+    text = ASKED.sub(lambda match: told(results, match), text)
+    if not stems:
+        return text
+    said = "; ".join(f"``{stem}.csv``: {measured(table(results / f'{stem}.csv'))}" for stem in stems)
+    about = "A row that was stored before rows named their commit has the first that has its values."
+    return f"{text.rstrip()}\n\n.. admonition:: At which commits the rows were measured\n\n   {said}. {about}\n"
