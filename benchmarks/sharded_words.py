@@ -2,12 +2,12 @@
 
     python benchmarks/sharded_words.py
 
-This is the plan of doc/kernels.rst for tables that no process can hold, on a problem that is some thousand times
-smaller, and a simulation: nothing in the package runs like this. Each of two Dask workers holds half of the documents,
-and an actor with half of the words: their table, their sum, their noise. In a round a worker asks both owners for the
-rows of the words that it has, and for the column sums; redraws its topics; and sends each owner the cells that its
-tokens changed, as differences. An owner adds them to its sum, draws the noise of its own cells and makes its part of
-the next table. What a message carries is counted as bytes of its arrays, on the worker; `planned` is the
+This is the plan of doc/notes/distributed.rst for tables that no process can hold, on a problem that is some thousand
+times smaller, and a simulation: nothing in the package runs like this. Each of two Dask workers holds half of the
+documents, and an actor with half of the words: their table, their sum, their noise. In a round a worker asks both
+owners for the rows of the words that it has, and for the column sums; redraws its topics; and sends each owner the
+cells that its tokens changed, as differences. An owner adds them to its sum, draws the noise of its own cells and makes
+its part of the next table. What a message carries is counted as bytes of its arrays, on the worker; `planned` is the
 page's formula. The sum of the owners is compared with a count of all topics at the end.
 """
 

@@ -15,7 +15,16 @@ from skdplda.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from skdplda.models import HDPLDA, PCTD, VIPSLDA, EmbeddingTopics, LocalPrivateLDA, PrivateCGSLDA
+    from skdplda.models import (
+        HDPLDA,
+        PCTD,
+        VIPSLDA,
+        EmbeddingTopics,
+        LabelCounts,
+        LocalPrivateLDA,
+        PrivateCGSLDA,
+        count_labels,
+    )
     from skdplda.priors import PublicPrior
     from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
     from skdplda.releases import (
@@ -39,6 +48,7 @@ __all__ = [
     "EmbeddingTopics",
     "EmptySelectionError",
     "IncompatibleGuaranteeError",
+    "LabelCounts",
     "LocalPrivateLDA",
     "NoisyTopicsWarning",
     "PrivacyAccountant",
@@ -49,6 +59,7 @@ __all__ = [
     "ReleasedClusterModel",
     "ReleasedTopicModel",
     "UnreachableLedgerError",
+    "count_labels",
     "load_released",
     "make_fdptm_pipeline",
     "make_insights_pipeline",

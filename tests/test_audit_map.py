@@ -97,6 +97,7 @@ MAP = {
             # Estimators of other authors, whatever their documents' values are: doc/theory/rounds.rst.
             "esteps/_methods.py:UnitEStep._add",  # a user's documents, and then units, by `scaled`
             "models/_periods.py:PeriodEStep.collect",  # a unit's sum, which is checked: doc/theory/periods.rst
+            "models/_labels.py:LabelEStep.collect",  # 1 / most of the bound for each label: doc/theory/labels.rst
             "rounds/_sharded.py:PartialEStep.collect",
             "rounds/_sharded.py:ShardedEStep.collect",
             "distributed/_actor.py:Actor.total",

@@ -5,9 +5,11 @@ import csv
 import gzip
 import io
 import json
+import math
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,10 +29,12 @@ from skdplda import (
     privacy_guarantee,
 )
 from skdplda._optional import import_optional
+from skdplda.cli import _demo
 from skdplda.cli._corpus import Texts, read_corpus
 from skdplda.cli._demo import run_demo
 from skdplda.cli._main import _parser
 from skdplda.cli._paths import OUTPUT, OUTPUTS, READ, WRITTEN
+from skdplda.metrics import unigram_perplexity
 from skdplda.privacy import PrivacyAccountant
 
 PRICE = ["--epsilon", "8", "--delta", "1e-5"]
@@ -363,6 +367,26 @@ def test_demo_prints_everything_and_draws(tmp_path, capsys):
         assert part in out
     assert "--seed 0" in out and "... news articles" in err
     assert max(map(len, out.replace(str(picture), "").splitlines())) <= 120
+
+
+@pytest.mark.skipif(not (Path(__file__).parents[1] / "README.md").exists(), reason="the source is not beside the tests")
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_readme_says_what_fits_of_the_demo_keep(capsys):
+    (low, at_low, high), (lower, at_half, higher) = _demo.KEPT[0.1], _demo.KEPT[0.5]
+    words = " ".join((Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split())
+    assert f"keep about {at_half} % ({lower} to {higher}) of what topics gain at epsilon 0.5" in words
+    assert f"{at_low} % ({low} to {high}) at 0.1" in words
+    options = {"random_state": 0, "n_jobs": 1}
+    _, topics = _demo._real_text(options)
+    X = _demo._draw_documents(topics, _demo.N_DOCUMENTS + _demo.TEST_DOCUMENTS)
+    X, X_test = X[: _demo.N_DOCUMENTS], X[_demo.N_DOCUMENTS :]
+    unigram = unigram_perplexity(X, X_test)
+    exact, *private = (
+        _demo._fit(X, epsilon, options, starts=1, rounds=40).perplexity(X_test) for epsilon in (math.inf, 0.1, 0.5)
+    )
+    for epsilon, perplexity in zip((0.1, 0.5), private, strict=True):
+        least, _, most = _demo.KEPT[epsilon]
+        assert least - 5 <= 100 * _demo._gain_kept(perplexity, unigram, exact) <= most + 5
 
 
 def test_missing_optional_package_says_what_to_install():

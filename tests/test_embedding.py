@@ -73,6 +73,7 @@ def queries(rng, n_clusters=3, n_dimensions=4, n_words=5):
         DirectionSums(n_dimensions, centre, centres, sharpness=rng.choice([0.0, 3.0, 1000.0])),
         EmbeddedWords(n_words),
         ClusterWords(centre, centres, weights),
+        ClusterWords(centre, centres, weights * rng.choice([1, 16, 1000], (n_clusters, n_words))),  # near centres
     ]
 
 

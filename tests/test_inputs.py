@@ -502,12 +502,12 @@ def test_repeated_cells_do_not_wrap_around(dtype):
     ],
 )
 def test_the_text_of_an_estimator_tells_its_budget(estimator, text):
-    of = (100,) if isinstance(estimator, LocalPrivateLDA) else ()
+    of = {"n_words": 100} if isinstance(estimator, LocalPrivateLDA) else {}
     assert repr(estimator) == text
     same, default = eval(text).get_params(), estimator.get_params()
     assert {**same, "epsilon": None} == {**default, "epsilon": None}
     assert default["epsilon"] in (None, same["epsilon"])
-    assert eval(text).privacy_cost(*of) == estimator.privacy_cost(*of)
+    assert eval(text).privacy_cost(**of) == estimator.privacy_cost(**of)
     with sklearn.config_context(print_changed_only=False):
         assert repr(estimator).count("delta=") == ("delta" in default)
 

@@ -134,7 +134,7 @@ def test_a_model_with_encode_is_given_one_text_at_a_time():
     words, model = DPCountVectorizer(public_vocabulary=["tea", "zinc"]), SentenceModel()
     made = TextEmbedder(model, words).fit_transform(["tea", "zinc", "tea zinc"])
     np.testing.assert_array_equal(made.vectors, np.float32([[1, 0, 0.2], [0, 1, 0.2], [1, 1, 0.2]]))
-    assert model.given == [["tea"], ["zinc"], ["tea zinc"]]
+    assert model.given == [["tea"], ["zinc"], ["tea zinc"], ["tea"], ["zinc"]]  # the texts, and the words
 
 
 def test_a_text_embedder_says_what_is_wrong():
@@ -357,5 +357,5 @@ def test_the_command_charges_a_ledger_for_words_and_clusters(files, tmp_path, ca
     assert "Nothing was spent" in capsys.readouterr().err
     assert ledger.ledger == () and not files[2].exists()
     ledger = PrivacyAccountant.open(tmp_path / "books.json", float("inf"), 1e-4, unit="user")
-    assert command(files, "--ledger", str(tmp_path / "books.json"), "--label", "May") == 0
+    assert command(files, "--ledger", str(tmp_path / "books.json"), "--label", "May", "--private-words") == 0
     assert [entry.label for entry in ledger.ledger] == ["May"] * 2

@@ -302,6 +302,15 @@ def test_the_first_round_without_noise_takes_parts_of_growing_size():
     assert len(sizes) > 3 and sizes[0] < 200 and (sizes[1:] > 1.5 * sizes[:-1]).all()  # threefold, but for chance
 
 
+class Derived(Bounded):
+    """What claims to be bounded."""
+
+    total, norm = np.zeros((50, 4), np.int64), 1
+
+    def __new__(cls):
+        return object.__new__(cls)
+
+
 class Returns(Silence):
     """An E-step that returns what it is given."""
 
@@ -322,6 +331,7 @@ class Returns(Silence):
             "return a Bounded.*got ndarray.*Nothing was released",
         ),
         ("gaussian", None, TypeError, "got NoneType"),
+        ("gaussian", Derived(), TypeError, "got Derived"),
         ("laplace", Contributions((50, 4)).bounded(), ValueError, "in the L1 norm, and these are in L2"),
         ("gaussian", Contributions((4, 50)).bounded(), ValueError, r"query's shape \(50, 4\); got \(4, 50\)"),
     ],

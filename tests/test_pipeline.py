@@ -47,7 +47,8 @@ def make(recipe, groups=True):
         model = PrivateCGSLDA(2, max_iter=2)
         return make_fdptm_pipeline(20.0, 1e-4, model=model, groups=groups), ("words", "topics")
     model = EmbeddingTopics(2, max_iter=2)
-    return make_insights_pipeline(20.0, 1e-4, embedder=EMBEDDER, model=model, groups=groups), ("texts", "topics")
+    pipeline = make_insights_pipeline(20.0, 1e-4, embedder=EMBEDDER, public_vocabulary=None, model=model, groups=groups)
+    return pipeline, ("texts", "topics")
 
 
 def check_users(pipeline):

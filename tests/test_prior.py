@@ -610,7 +610,7 @@ def test_more_seeds_than_topics_are_refused_before_anything_is_spent(model, prio
 
 
 def test_a_suggestion_is_for_as_many_topics_as_seeds_at_least():
-    options = {"n_components": "suggest", "n_documents": 100, "words_per_document": 4.0}
+    options = {"n_components": "suggest", "nominal_size": 100, "words_per_document": 4.0}
     seeds = PublicPrior.from_seed_words({f"seed {i}": [word] for i, word in enumerate(WORDS)})
     assert make_fdptm_pipeline(3.0, 1e-5, **options)["topics"].n_components < 15
     assert make_fdptm_pipeline(3.0, 1e-5, prior=seeds, **options)["topics"].n_components == 15

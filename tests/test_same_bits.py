@@ -58,6 +58,8 @@ EXCEPTIONS = {
     "models/_local.py:LocalPrivateLDA.fit_prior": WHOLE,
     "models/_local.py:column_sums": WHOLE,
     "models/_local_sampler.py:PartOfBits.__init__": WHOLE,
+    "models/_labels.py:LabelCounts.table": "a table for readers, of released counts",
+    "models/_labels.py:_nearest": WHOLE,
     "models/_periods.py:TopicCounts.clear_periods": WHOLE,
     "models/_periods.py:TopicCounts.shares": "a table for readers, of released counts",
     "published/_gibbs_sampler.py:_SequentialState.__init__": WHOLE,

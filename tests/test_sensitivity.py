@@ -112,6 +112,36 @@ def test_contributions_refuse_places_and_units_that_there_are_not():
     assert not sums.bounded().total.any()
 
 
+def test_numbers_of_units_and_places_do_not_wrap_around():
+    """Two units whose keys are equal in 32 bits are two, and each gets to its own bound."""
+    unit = np.array([0, 2**12], np.int32)
+    sums = Contributions((2**20, 1))
+    sums.add_scaled(np.array([[3.0], [4.0]]), np.array([7, 7], np.int32), unit, 2**12 + 1)
+    assert sums.bounded().total[7, 0] == 2 * (NORM_BOUND - 1)
+
+
+@pytest.mark.parametrize("n_parts", [0, -3, 0.5, np.nan, np.array([0.0])])
+def test_no_number_of_documents_makes_a_row_larger(n_parts):
+    sums = Contributions((1, 1))
+    sums.add_rows(np.array([[2.0 * NORM_BOUND]]), n_parts)
+    assert not sums.bounded().total.any()
+
+
+def test_what_is_bounded_is_not_added_to():
+    sums, one = Contributions((1, 1)), np.ones((1, 1))
+    found = sums.bounded()
+    nothing = np.zeros(1, int)
+    for add in (
+        lambda: sums.add_rows(one),
+        lambda: sums.add_whole(one, nothing, nothing, 1),
+        lambda: sums.add_scaled(one, nothing, nothing, 1),
+        sums.bounded,
+    ):
+        with pytest.raises(RuntimeError, match="summed already"):
+            add()
+    assert not found.total.any()
+
+
 def test_a_sum_of_kernels_is_refused_if_so_many_units_cannot_make_it():
     """The root mean square of three units' norms, at most three bounds together."""
     total = np.array([3 * NORM_BOUND, 0])

@@ -43,6 +43,7 @@ EXCUSED = {
     "PublicPrior": "takes word vectors",
     "PublishedItemFrequencySelector.inverse_transform": "that of DPVocabularySelector; not all words are selected here",
     "PublishedVIPSLDA.partial_fit": "is not there",
+    "LabelCounts": "a result, with a series",
     "TopicCounts": "a result, with a data frame",
     "WordPrior": "is made by PublicPrior, of arrays",
     "VocabularyDisplay.from_estimator X_test": "takes texts",

@@ -14,6 +14,7 @@ from skdplda.datasets import make_lda_corpus
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning", "ignore::UserWarning")
 
 X = make_lda_corpus(1500, 60, 4, random_state=0).data
+WORD_VECTORS = np.random.default_rng(0).integers(-9, 10, (60, 8)).astype(float)
 USERS = np.arange(1500) // 2
 SEED = 2**200 + 5
 ONLINE = {"learning_method": "online", "batch_size": 300, "nominal_size": 1500, "max_iter": 4}
@@ -40,6 +41,7 @@ FITS = {
     "cgs, laplace": (PrivateCGSLDA(4, epsilon=9.0, mechanism="laplace", max_iter=3), {}),
     "pctd": (PCTD(4, epsilon=4.0, max_iter=3), {}),
     "clusters and words": (EmbeddingTopics(3, epsilon=4.0), {"counts": X}),
+    "clusters and words near them": (EmbeddingTopics(3, epsilon=4.0), {"counts": X, "word_vectors": WORD_VECTORS}),
     "clusters, public start": (EmbeddingTopics(3, epsilon=4.0, public_rows=np.eye(3, 8)), {"counts": X}),
 }
 

@@ -203,7 +203,11 @@ def quantile_attack(
 
     Parameters
     ----------
-    topic_word, X, members : array-like, matrix and array-like
+    topic_word : array-like of shape (n_topics, n_words)
+        As in `threshold_attack`.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        As in `threshold_attack`.
+    members : array-like of bool of shape (n_documents,)
         As in `threshold_attack`.
     reference : array-like or sparse matrix of shape (n_reference, n_words)
         Documents that the target was not trained on; at least 20.

@@ -25,6 +25,9 @@ STOP_WORDS = sorted({*ENGLISH_STOP_WORDS, "said", "says"})
 LEE_EPSILONS = (20.0, 10.0)
 PLANTED_EPSILONS = (0.1, 0.5, 2.0, 5.0)
 SHOWN_EPSILON, REPEATS = 5.0, 3
+# Per cent of the gain kept by thirty single fits, each with fresh noise: least, mean and most. At 0.5 four of them held
+# two topics in one and kept 78 to 85; README.md has these numbers, and a test holds both to what a fit keeps.
+KEPT = {0.1: (56, 69, 76), 0.5: (78, 92, 95)}
 N_DOCUMENTS, MEAN_LENGTH, TEST_DOCUMENTS = 20_000, 30, 2_000
 PICTURE, PAGE = "skdplda_demo.png", "topics.html"
 CELL = 33  # characters of a column of words
@@ -107,13 +110,16 @@ def _planted_corpus(words, topics, n_documents, options):
     print(f"  {'unigram (no topics)':<20}  {unigram:>19.1f}")
     for epsilon in sorted(models, reverse=True):
         perplexity = np.mean(scores[epsilon])
-        kept = (unigram - perplexity) / (unigram - exact)
+        kept = _gain_kept(perplexity, unigram, exact)
         recovered = np.mean([topic_recovery(topics, fit.topic_word_).mean for fit in models[epsilon]])
         print(f"  {_label(epsilon):<20}  {perplexity:>19.1f}  {kept:>9.0%}  {recovered:>16.0%}")
     print(
         f"\n  Means of {REPEATS} fits. Gain kept: share of the step from the unigram to no noise. Topics recovered:"
         "\n  overlap with the planted topics after matching (1 minus total variation)."
     )
+    if n_documents == N_DOCUMENTS:
+        ranges = (f"{least} to {most} % at epsilon {epsilon:g}" for epsilon, (least, _, most) in KEPT.items())
+        print(f"  Noise differs from run to run: thirty single fits kept {' and '.join(ranges)}.")
     curve = PrivacyUtilityDisplay(
         epsilons=PLANTED_EPSILONS,
         scores=[scores[epsilon] for epsilon in PLANTED_EPSILONS],
@@ -133,6 +139,10 @@ def _fit(X, epsilon, options, *, starts, rounds, repeat=0):
     options["max_iter"] = rounds
     models = [PrivateCGSLDA(N_TOPICS, **{**options, "random_state": start}).fit(X) for start in range(starts)]
     return min(models, key=lambda model: model.perplexity(X))
+
+
+def _gain_kept(perplexity, unigram, exact):
+    return (unigram - perplexity) / (unigram - exact)
 
 
 def _draw_documents(topics, n_documents):

@@ -12,6 +12,7 @@ from skdplda.cli._corpus import Texts, add_corpus, number, read_words, whole
 from skdplda.cli._ledger import add_ledger, charging
 from skdplda.cli._models import add_overwrite, add_report
 from skdplda.cli._paths import refuse_output, refuse_page, with_cards
+from skdplda.models import count_labels
 from skdplda.releases import make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
@@ -38,15 +39,36 @@ def add_insights_command(add):
         help="public word vectors, most frequent words first: text, one word and its numbers a line (GloVe, word2vec),"
         " or .npz with words and vectors",
     )
-    command.add_argument("--vocabulary", metavar="FILE", help="public words, one a line (default: chosen privately)")
+    words = command.add_mutually_exclusive_group()
+    words.add_argument(
+        "--vocabulary",
+        metavar="FILE",
+        help="public words, or phrases, one a line (default: the most frequent words of --vectors)",
+    )
+    words.add_argument(
+        "--private-words",
+        type=number(float, "a share of epsilon above 0, below 1", math.nextafter(1, 0)),
+        nargs="?",
+        const=0.2,
+        metavar="S",
+        help="select the words privately, for the share S of epsilon (default: 0.2)",
+    )
     positive = number(float, "a positive number, or inf")
     command.add_argument("--epsilon", type=positive, required=True, metavar="E", help="privacy loss of the whole")
     command.add_argument(
         "--delta",
         type=number(float, "a number above 0, below 1", math.nextafter(1, 0)),
-        required=True,
         metavar="D",
-        help="probability of a larger loss, well below 1 / (public estimate of the number of users, or texts)",
+        help="probability of a larger loss, well below 1 / (public estimate of the number of users, or texts); none"
+        " with --labels",
+    )
+    command.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="count these public labels, one a line, in place of clusters; a text has the nearest, or is other",
+    )
+    command.add_argument(
+        "--labels-per-unit", type=whole, default=1, metavar="M", help="labels a user, or text, counts for (default: 1)"
     )
     command.add_argument("--clusters", type=whole, default=20, metavar="K", help="number of clusters (default: 20)")
     add_report(command, required=True)
@@ -134,16 +156,26 @@ def _insights(args):
     documents = Texts(args)
     if documents.form == "uci":
         raise ValueError("CORPUS: a UCI docword file has counts of words, and no texts to embed.")
+    if (args.labels is None) == (args.delta is None):
+        raise ValueError("--delta is needed, but for --labels, whose counts have a pure epsilon.")
     refuse_page(args)
     refuse_release(args)
-    words = None if args.vocabulary is None else list(read_words(args.vocabulary))
     embedder = WordVectorEmbedder(distinct(*read_vectors(args.vectors)))
+    if args.labels is not None:
+        _count_labels(args, documents, embedder)
+        return
+    words = "embedder"
+    if args.private_words is not None:
+        words = None
+    elif args.vocabulary is not None:
+        words = list(read_words(args.vocabulary))
     pipeline = make_insights_pipeline(
         args.epsilon,
         args.delta,
         embedder=embedder,
         n_components=args.clusters,
         public_vocabulary=words,
+        vocabulary_share=args.private_words or 0.2,
         groups=args.users is not None,
     )
     with charging(args, *(step.privacy_cost(groups=args.users is not None) for _, step in pipeline.steps)):
@@ -151,6 +183,25 @@ def _insights(args):
         refuse_foreign(texts, pipeline[0])
         pipeline.fit(texts, groups=documents.users)
     _show(args, pipeline)
+
+
+def _count_labels(args, documents, embedder):
+    """Count public labels in place of clusters."""
+    labels = list(read_words(args.labels))
+    with charging(args):
+        texts, given = list(documents), {"epsilon": args.epsilon, "most": args.labels_per_unit}
+        found = count_labels(texts, labels, embedder=embedder, groups=documents.users, **given)
+    page, info = report(found, args.report, title=args.title), found.table()
+    if args.release is not None:
+        found.save(args.release, overwrite=args.overwrite)
+    if args.json:
+        rows = json.loads(info.reset_index().to_json(orient="records"))
+        print(json.dumps({"privacy": json.loads(found.privacy_guarantee_.to_json()), "labels": rows}, indent=2))
+        return
+    for label, row in info.iterrows():
+        mark = "" if row["clear"] else "  (may be noise)"
+        print(f"{row['count']:10.0f} +- {2 * row['deviation']:.0f}: {label}{mark}")
+    print("\n".join(filter(None, [f"\n{found.privacy_guarantee_!r}", str(page), args.release])))
 
 
 def _show(args, pipeline):

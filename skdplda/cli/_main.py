@@ -133,7 +133,9 @@ def _parser():
     reproduce = add("reproduce", "figures of the papers, from a checkout of the source")
     reproduce.add_argument("script", nargs="?", metavar="SCRIPT", help="name of a script (default: list them)")
     reproduce.add_argument("--checkout", default=".", metavar="DIR", help="the source (default: this folder)")
-    reproduce.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="for the script, such as --quick")
+    reproduce.add_argument(
+        "options", nargs=argparse.REMAINDER, metavar="...", help="for the script, such as --only seed=0"
+    )
     reproduce.set_defaults(run=_reproduce)
 
     completion = add("completion", "what bash or zsh needs to complete commands and options")

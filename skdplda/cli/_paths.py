@@ -44,6 +44,7 @@ READ = {
     "model_path": ("MODEL", lambda path: [model_file(path)]),
     "vocabulary": ("--vocabulary", lambda path: [path]),
     "vectors": ("--vectors", lambda path: [path]),
+    "labels": ("--labels", lambda path: [path]),
     "topic_matrix": ("--topic-matrix", lambda path: [path]),
     "members": ("--members", lambda path: [path]),
 }

@@ -22,7 +22,7 @@ from skdplda.distributed._shards import COLUMNS, check_client, one_vocabulary, o
 
 __all__ = ["ActorPool", "tree"]
 
-FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network: doc/distributed.rst
+FAN_OUT = 4  # sums that a node of the tree waits for; near the fastest in any network: doc/notes/distributed.rst
 MOST_LOSSES = 3  # of one part, before its documents are taken for the cause; chosen by hand
 PATIENCE = 60.0  # seconds to wait for a worker when none is left; chosen by hand
 

@@ -124,7 +124,7 @@ class ClusterWords(Query):
     ----------
     centre, centres
         As in `DirectionSums`.
-    word_weights : ndarray of shape (n_words,), int64
+    word_weights : ndarray of shape (n_words,) or (n_clusters, n_words), int64
         Positive.
     """
 
@@ -137,7 +137,7 @@ class ClusterWords(Query):
     @property
     def shape(self):
         """Shape of the sum."""
-        return len(self.centres), len(self.word_weights)
+        return len(self.centres), self.word_weights.shape[-1]
 
     def collect(self, e_step):
         """Return the sum, before noise."""
@@ -305,6 +305,7 @@ class ClusterEStep:
         """Return weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together."""
         counts, n_words = self._X.counts, self._X.counts.shape[1]
         labels, sums = self._labels(query), Contributions(query.shape)
+        weights = np.broadcast_to(query.word_weights, query.shape)
         order = self._units[1]  # documents, unit by unit
         ends = np.concatenate([[0], np.cumsum(np.diff(counts.indptr)[order])])[self._units[0]]
         first = 0
@@ -314,7 +315,7 @@ class ClusterEStep:
             documents = documents[labels[documents] != NOWHERE]
             part = sp.coo_array(counts[documents])
             of = documents[part.row]
-            values = part.data.astype(np.int64) * query.word_weights[part.col]
+            values = part.data.astype(np.int64) * weights[labels[of], part.col]
             sums.add_scaled(values, labels[of] * n_words + part.col, self._unit[of] - first, last - first)
             first = last
         return sums.bounded()

@@ -17,7 +17,7 @@ from skdplda.rounds._checkpoint import held
 __all__ = ["GibbsEStep", "StartedGibbsEStep"]
 
 # Rounds of topics that `StartedGibbsEStep` infers before it draws, chosen on KOS and Enron's mails (doc/frontier.rst,
-# "Topics that settle early").
+# "Why the rules are as they are").
 INFERRED_ROUNDS = 16
 MEAN_CHANGE = 1e-3  # at which a document stops in such a round
 # With more than FEW_TOPICS, updates of a document cost more than draws. There are fewer then, over-relaxed: as good

@@ -286,7 +286,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         for step in private_steps(self.best_estimator_):
             step.privacy_guarantee_ = step._shared_guarantee = guarantee  # never the smaller one of a single trial
         self.privacy_guarantee_ = guarantee
-        check_released(self)
+        if math.isfinite(self.epsilon):  # else the guarantee is that of a candidate
+            check_released(self)
         note_groups(self, users)
         best.warn()
         return self

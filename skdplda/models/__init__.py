@@ -6,6 +6,7 @@ from skdplda.models._clusters import BaseClusterModel
 from skdplda.models._embedding import EmbeddingTopics
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sampler import TopicTrace
+from skdplda.models._labels import LabelCounts, count_labels
 from skdplda.models._local import LocalPrivateLDA
 from skdplda.models._pctd import PCTD
 from skdplda.models._periods import TopicCounts
@@ -20,8 +21,10 @@ __all__ = [
     "BaseRoundsModel",
     "BaseTopicModel",
     "EmbeddingTopics",
+    "LabelCounts",
     "LocalPrivateLDA",
     "PrivateCGSLDA",
     "TopicCounts",
     "TopicTrace",
+    "count_labels",
 ]

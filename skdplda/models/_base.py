@@ -334,7 +334,7 @@ class TrainingData(NamedTuple):
     `units` are the documents of each user, as from `check_groups`; None makes each document its own privacy unit.
     `contents` are arrays that a checkpoint must belong to. `words` are the names of the columns, if these have some,
     and `prior` is what the public prior says of them, where the fit has a use for it. `transcript` is the file to keep
-    the answers in, or None.
+    the answers in, or None. `word_vectors`, (n_words, n_features), are public, too, of counts beside embeddings.
     """
 
     documents: Any
@@ -344,6 +344,7 @@ class TrainingData(NamedTuple):
     words: Any = None
     prior: Any = None
     transcript: Any = None
+    word_vectors: Any = None
 
     @property
     def on_workers(self):
@@ -586,7 +587,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         """Whether the fit is made of rounds, whose noisy sums a transcript may keep."""
         return True
 
-    def _unread(self, n_words, n_counted, grouped, words):
+    def _unread(self, n_words, n_counted, grouped, words, word_vectors=None):
         """Return the `TrainingData` of a fit whose documents are not here."""
         return TrainingData(sp.csr_array((0, n_words), dtype=np.int32), None, grouped, (), words)
 

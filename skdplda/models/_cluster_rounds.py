@@ -4,7 +4,7 @@
     directions     by cluster, a number of rounds         spherical k-means, drawn to the public start by the noise;
                                                           soft and ever sharper assignment, hard in the last rounds
     words          word totals                            only if documents have counts
-    cluster_words  word counts by cluster                 the same
+    cluster_words  word counts by cluster                 the same; near the centre above all, given words' vectors
 
 All this is post-processing of released sums. The shares of the budget add up to one: doc/theory/adaptive.rst,
 doc/theory/embedding.rst.
@@ -17,6 +17,16 @@ import numpy as np
 
 from skdplda._arithmetic import eigen, matmul, mean, normal, orthonormal, power, total
 from skdplda.esteps._clusters import FINE, LENGTH, SIZE, STEP, ClusterWords, DirectionSums, EmbeddedWords
+from skdplda.models._cluster_names import (
+    NEAR,
+    TOTALS_SHARE,
+    candidates_of,
+    clear_totals,
+    closeness,
+    expected_counts,
+    keyword_scores,
+    rms_of,
+)
 from skdplda.priors._seeding import cluster_centres
 from skdplda.priors._shrinkage import shrink_frequencies, shrink_ratios
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND
@@ -161,7 +171,7 @@ def _turned(directions, vectors):
     return np.where(length > 0, vectors / np.maximum(length, 1e-300), directions)
 
 
-def cluster_shares(n_rounds, keyword_share, public_centre):
+def cluster_shares(n_rounds, keyword_share, public_centre, words_share=WORDS_SHARE):
     """Return [(kind, share)] of all releases; shares add up to one but for rounding."""
     left = 1 - keyword_share
     centre = 0.0 if public_centre else CENTRE_SHARE * left
@@ -170,13 +180,13 @@ def cluster_shares(n_rounds, keyword_share, public_centre):
     todo = [] if public_centre else [("centre", centre)]
     todo += [("clusters", float(share)) for share in rounds]
     if keyword_share:
-        todo += [("words", WORDS_SHARE * keyword_share), ("cluster_words", (1 - WORDS_SHARE) * keyword_share)]
+        todo += [("words", words_share * keyword_share), ("cluster_words", (1 - words_share) * keyword_share)]
     return todo
 
 
 def clusters(known):
     """Ask for a centre, unless it is public, for clusters round by round, and for their words; return what is known."""
-    todo = cluster_shares(known.n_rounds, known.keyword_share, known.has_centre)
+    todo = cluster_shares(known.n_rounds, known.keyword_share, known.has_centre, known.words_share)
     for kind, share in todo:
         query = known.query(kind)
         noisy = yield Ask(query, share, known.table, len(todo))
@@ -197,11 +207,13 @@ class ClusterKnowledge:
     `shape` is (n_dimensions, n_words, n_clusters), without words where there are no counts; `plan` has the noise of the
     whole budget, for `n_rounds` of clusters. With `soft`, documents are divided among clusters in the first rounds.
     `keyword_share` is the part of the budget for words, 0 without counts; `centre` and `frequencies` are public ones,
-    or None. The attributes are `centre`, the mean of the documents' directions, and `directions`, those of the
-    clusters, of length 1.
+    or None, and so are `word_vectors`, (n_words, n_dimensions). The attributes are `centre`, the mean of the documents'
+    directions, and `directions`, those of the clusters, of length 1.
     """
 
-    def __init__(self, shape, plan, start, *, n_rounds, soft, keyword_share, centre=None, frequencies=None):
+    def __init__(
+        self, shape, plan, start, *, n_rounds, soft, keyword_share, centre=None, frequencies=None, word_vectors=None
+    ):
         self._n_dimensions, self.n_words, self._n_clusters = shape
         self._plan, self._start, self._frequencies = plan, start, frequencies
         self.n_rounds, self._n_done, self._soft = n_rounds, 0, soft
@@ -212,6 +224,9 @@ class ClusterKnowledge:
         self._sizes, self._sums, self._size_variance, self._variances = None, None, 0.0, None
         self._moved = 0.0  # mean squares by which sizes have moved in the last round, beside the noise
         self._cells, self._word_weights, self._cell_share = None, None, None
+        self._word_vectors, self._near, self._candidates = word_vectors, None, None
+        self._clear = np.ones(self.n_words or 0, bool)  # words whose totals stand out
+        self.words_share = WORDS_SHARE if word_vectors is None else TOTALS_SHARE
 
     def strategy(self):
         """Return the strategy."""
@@ -234,7 +249,12 @@ class ClusterKnowledge:
             return DirectionSums(self._n_dimensions, centre, centres, sharpness=self._sharpness())
         weights = np.ones(self.n_words) if self._frequencies is None else self._frequencies * self.n_words
         weights = np.clip(power(np.maximum(weights, 1e-300), -0.25), LEAST_WEIGHT, MOST_WEIGHT)
-        return ClusterWords(centre, centres, np.rint(WORD_LEVELS * weights).astype(np.int64))
+        weights = np.rint(WORD_LEVELS * weights).astype(np.int64)
+        if self._word_vectors is not None:
+            self._near = closeness(self._word_vectors, centre, centres)
+            self._candidates = candidates_of(self._near, self._clear)
+            weights = np.where(self._candidates.T, NEAR, 1) * weights
+        return ClusterWords(centre, centres, weights)
 
     def _sharpness(self):
         """Return that of the next round of clusters, or None if its assignment is hard."""
@@ -296,6 +316,7 @@ class ClusterKnowledge:
     def note_words(self, noisy, share):
         """Take word totals."""
         sums = noisy[:, 0] / NORM_BOUND
+        self._clear = clear_totals(sums, self.deviation(share))
         if self._plan.noiseless:
             frequencies = np.maximum(sums, 0) + 1e-12
         else:
@@ -304,8 +325,8 @@ class ClusterKnowledge:
 
     def note_cluster_words(self, noisy, share, word_weights):
         """Take word counts by cluster, of words with these weights."""
-        self._word_weights, self._cell_share = word_weights, share
-        self._cells = noisy.T / (NORM_BOUND * word_weights[:, None] / WORD_LEVELS)
+        self._word_weights = np.atleast_2d(word_weights).T
+        self._cell_share, self._cells = share, noisy.T / (NORM_BOUND * self._word_weights / WORD_LEVELS)
 
     @property
     def sizes(self):
@@ -331,6 +352,9 @@ class ClusterKnowledge:
         if self._plan.noiseless:
             return np.maximum(self._cells, 0)
         deviation = self._word_noise()
+        if self._candidates is not None:
+            base = self._expected()
+            return base * shrink_ratios(self._cells, base, deviation)
         # Masses of clusters: their sums over all words, whose noise would leave little of a small cluster, are drawn to
         # the sizes, on the scale of the mass of all.
         masses = np.maximum(total(self._cells, axis=0), math.sqrt(total(deviation**2)))
@@ -344,7 +368,22 @@ class ClusterKnowledge:
         """Return the numbers of cells and clusters, as `signal_to_noise` does; None without noise or counts."""
         if self._cells is None or self._plan.noiseless:
             return None
-        return signal_to_noise(self._cells, self._word_noise())
+        deviation = self._word_noise()
+        if self._candidates is None:
+            return signal_to_noise(self._cells, deviation)
+        cells = ((self._cells - self._expected()) / deviation).T.astype(np.float32)
+        return cells, rms_of(cells, self.keyword_scores() >= 0)
+
+    def keyword_scores(self):
+        """Return by how much words tell of clusters, as `keyword_scores` does; None without words' vectors."""
+        if self._candidates is None:
+            return None
+        given = self._cells, self._word_noise(), self._expected()
+        return keyword_scores(*given, self._frequencies, self._near, self._candidates)
+
+    def _expected(self):
+        sizes = np.maximum(self._sizes, max(self.sizes[1], 1e-300))
+        return expected_counts(self._cells, self._word_noise(), self._frequencies, sizes, self._candidates)
 
 
 def mean_direction(noisy, deviation, start):

@@ -1,5 +1,6 @@
 """What fitted and released clusters of embeddings do with texts, and tell of themselves."""
 
+import math
 from copy import copy
 from numbers import Integral
 from typing import Any
@@ -7,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.cluster.hierarchy import linkage
+from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 
 from skdplda._arithmetic import exp, log, log1p, matmul, normal, total
-from skdplda._types import ArrayLike
+from skdplda._types import ArrayLike, Sequence
 from skdplda._validation import (
     MOST_DIMENSIONS,
     check_counts,
@@ -19,10 +20,13 @@ from skdplda._validation import (
     check_is_fitted,
     check_sample_weight,
     fitted_parameter,
+    is_integer,
 )
 from skdplda.esteps._clusters import FINE, LENGTH, grid_directions
 from skdplda.metrics import topic_distances
 from skdplda.models._base import BaseTopicModel
+from skdplda.models._cluster_names import rms_of
+from skdplda.models._topics import NAMING, distinct_triples
 from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["CLEAR", "BaseClusterModel", "projected_rows"]
@@ -149,6 +153,84 @@ class BaseClusterModel(BaseTopicModel):
             return np.empty((0, 4))
         return linkage(squareform(topic_distances(self), checks=False), "average")
 
+    def topic_levels(
+        self, numbers: Sequence[int] | None = None, feature_names: ArrayLike | None = None
+    ) -> pd.DataFrame:
+        """Join clusters to fewer ones on each level, named by the same rule: of released values only.
+
+        The tree of `topic_hierarchy` is cut. A group's words are those of its clusters together: their scores, or where
+        words have no vectors their relevance times the cluster's size, add up.
+
+        Parameters
+        ----------
+        numbers : sequence of int or None, default=None
+            How many groups each level above the clusters has at most, coarse levels first. None: two levels, of the
+            third root of the number of clusters and its square, rounded up.
+        feature_names : array-like of str of shape (n_words,), default=None
+            As in `top_words`.
+
+        Returns
+        -------
+        levels : DataFrame of shape (n_components, n_levels)
+            The name of each cluster's group on each level, "level_1", "level_2", ..., coarse first; on the last level
+            it is the cluster's own name.
+
+        Raises
+        ------
+        ValueError
+            If numbers do not increase, or are not from 1 to the number of clusters.
+        """
+        self._check_words()
+        n, names = len(self.cluster_centers_), self.get_feature_names_out()
+        if numbers is None:
+            root = next(r for r in range(1, n + 1) if r * r * r >= n)
+            square = next(r for r in range(1, n + 1) if r * r * r >= n * n)
+            numbers = sorted({root, square} - {n})
+        numbers = list(numbers)
+        sound = all(is_integer(number) and 1 <= number <= n for number in numbers)
+        if not sound or sorted(set(numbers)) != numbers:
+            raise ValueError(f"numbers must be integers from 1 to {n} that increase; got {numbers!r}.")
+        scores, tree, words = self._relevance(), self.topic_hierarchy(), self._names_of_words(feature_names)
+        scores = np.maximum(scores, 0) if self._scores() is not None else scores * self._topic_sizes()[:, None]
+        columns = {}
+        for level, number in enumerate(numbers, start=1):
+            group = cut_tree(tree, number)[:, 0] if n > 1 else np.zeros(n, int)
+            sums = np.stack([total(scores[group == g], axis=0) for g in range(group.max() + 1)])
+            rows = words[np.argsort(-sums, axis=1, kind="stable")[:, :NAMING]].tolist()
+            found = [", ".join(map(str, row)) for row in distinct_triples(rows)]
+            found = [name if found.count(name) == 1 else f"{name} ({g})" for g, name in enumerate(found)]
+            columns[f"level_{level}"] = np.array(found, dtype=object)[group]
+        columns[f"level_{len(numbers) + 1}"] = names
+        return pd.DataFrame(columns, index=pd.RangeIndex(n, name="topic"))
+
+    def predict_levels(
+        self, X: Any, numbers: Sequence[int] | None = None, feature_names: ArrayLike | None = None
+    ) -> pd.DataFrame:
+        """The way of each text through the levels of clusters: that of its nearest cluster.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
+            Embeddings.
+        numbers : sequence of int or None, default=None
+            As in `topic_levels`.
+        feature_names : array-like of str of shape (n_words,), default=None
+            As in `top_words`.
+
+        Returns
+        -------
+        levels : DataFrame of shape (n_documents, n_levels)
+            Names; None for a row without a direction.
+
+        Raises
+        ------
+        ValueError
+            As `topic_levels`, or if X has another number of dimensions.
+        """
+        levels = self.topic_levels(numbers, feature_names)
+        found = levels.astype(object).reindex(self.predict(X)).reset_index(drop=True)
+        return found.where(found.notna(), None)
+
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """A table of the clusters, as of all topics, with their released sizes and the error of these.
 
@@ -191,10 +273,30 @@ class BaseClusterModel(BaseTopicModel):
         return self.words_
 
     def _relevance(self, weight=None):
-        """Return the class-based tf-idf of each word, (n_components, n_words); `weight` is for other models."""
+        """Return by how much each word tells of each cluster, (n_components, n_words); `weight` is for other models.
+
+        It is the score of names near centres, or class-based tf-idf.
+        """
         self._check_words()
+        if self._scores() is not None:
+            return self._scores()
         shares = self.topic_word_ * self._topic_sizes()[:, None]
         return self.topic_word_ * log1p(1 / len(shares) / np.maximum(total(shares, axis=0), 1e-300))
+
+    def _scores(self):
+        """Return `keyword_scores_`, or None of a fit without vectors of words."""
+        return getattr(self, "keyword_scores_", None)
+
+    def _topic_signal(self):
+        cells, scores = self._word_signal(), self._scores()
+        return super()._topic_signal() if cells is None or scores is None else rms_of(cells, scores >= 0)
+
+    def _clear_words(self):
+        cells, scores = self._word_signal(), self._scores()
+        if cells is None or scores is None:
+            return super()._clear_words()
+        asked = scores >= 0  # in these cells, of all clusters, the noise is looked at
+        return asked & (cells > math.sqrt(2 * log(max(2, int(np.count_nonzero(asked))))))
 
     def _check_words(self):
         check_is_fitted(self)

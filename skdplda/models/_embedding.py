@@ -26,9 +26,11 @@ from skdplda._warnings import warn
 from skdplda.distributed import paired_shards, shards_of
 from skdplda.esteps._clusters import FINE, ClusterEStep, Embeddings
 from skdplda.models._base import BaseRoundsModel, TrainingData
+from skdplda.models._cluster_names import TOTALS_SHARE
 from skdplda.models._cluster_rounds import (
     EXACT_ROUNDS,
     ROUNDS,
+    WORDS_SHARE,
     ClusterKnowledge,
     ClusterPlan,
     PublicStart,
@@ -42,7 +44,10 @@ from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["EmbeddingTopics"]
 
-OF_MODEL = "the embedding model, and all it was trained on, does not depend on the private texts"
+OF_MODEL = (
+    "the embedding model, all it was trained on, and vectors of words beside those it makes, do not depend on the"
+    " private texts"
+)
 ALONE = "each text is embedded on its own"
 
 
@@ -53,8 +58,9 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     their directions, with Gaussian noise, as [2]_ does it for points in a cube. All that a document (user) adds, sizes
     and directions of all clusters together, is bounded jointly. The mean of all directions, which is taken away first,
     is released with noise too. Between noisy sums and public knowledge (`public_rows`) empirical Bayes decides. Given
-    word counts, one more release has the words of each cluster; `top_words` orders them by class-based tf-idf [3]_. One
-    guarantee covers all of it.
+    word counts, one more release has the words of each cluster. Given public vectors of the words, too, it is above all
+    of those near the cluster's centre, and `top_words` orders words by count and nearness; without, by class-based
+    tf-idf [3]_. One guarantee covers all of it.
 
     Parameters
     ----------
@@ -119,6 +125,9 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         Rows of `components_` that sum to 1; only with counts.
     words_ : ndarray of str of shape (n_words,) or None
         Names of the columns of the counts.
+    keyword_scores_ : ndarray of shape (n_components, n_words)
+        How `top_words` orders words: by released counts and the cosine of word and cluster. Negative for words that are
+        not near the cluster and do not stand out of the noise there. Only with vectors of the words.
     signal_to_noise_, topic_signal_to_noise_ : ndarray of shape (n_components, n_words) or (n_components,)
         As of the other models; only with counts and noise.
     privacy_guarantee_ : PrivacyGuarantee
@@ -216,6 +225,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         groups: ArrayLike | None = None,
         counts: Matrix | None = None,
         *,
+        word_vectors: Matrix | None = None,
         transcript: PathLike | None = None,
     ) -> Self:
         """Fit the clusters, and their words if there are counts.
@@ -236,6 +246,10 @@ ShardedCounts
         counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
             Word counts of the same documents, over a public, or privately selected, vocabulary. `EmbeddedTexts` bring
             their own. Where X is on workers, blocks of the same documents.
+        word_vectors : array-like of shape (n_words, n_features), default=None
+            Public vectors of the words of `counts`, made by the embedding model of each word alone, or zeros for a word
+            without. Clusters are then called by words near their centres. `EmbeddedTexts` bring their own, but blocks
+            on workers do not.
         transcript : path-like, default=None
             A new file for all that the fit asks and the noisy answers, once it is done: what the guarantee covers, and
             nothing else. `from_transcript` makes other models of it, for nothing. Only with noise, in rounds.
@@ -257,7 +271,7 @@ ShardedCounts
         UserWarning
             If the released sizes of clusters do not stand out of the noise.
         """
-        return self._fit((X, counts), groups, transcript=transcript)
+        return self._fit((X, counts, word_vectors), groups, transcript=transcript)
 
     def _warn_fitted(self):
         super()._warn_fitted()
@@ -277,6 +291,7 @@ ShardedCounts
         groups: ArrayLike | None = None,
         *,
         counts: Matrix | None = None,
+        word_vectors: Matrix | None = None,
         released: Literal["topics", "centre", "words", "cluster_words"] = "topics",
     ) -> Bounded:
         """Compute what one release of the fit would have, before noise, for audits by the curator: it is the data.
@@ -288,6 +303,8 @@ ShardedCounts
         groups : array-like of shape (n_documents,), default=None
             As in `fit`.
         counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
+            As in `fit`.
+        word_vectors : array-like of shape (n_words, n_features), default=None
             As in `fit`.
         released : {"topics", "centre", "words", "cluster_words"}, default="topics"
             Sizes and sums of directions by cluster, of all documents, word totals, or word counts by cluster. Clusters
@@ -310,7 +327,7 @@ ShardedCounts
         self._refuse_workers(X)
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
-        data = copy._read((X, counts), groups, plan, randomness)
+        data = copy._read((X, counts, word_vectors), groups, plan, randomness)
         query = copy._make_tables(plan, randomness, data).query("clusters" if released == "topics" else released)
         if released in ("words", "cluster_words") and data.documents.counts is None:
             raise ValueError(f"released={released!r} needs counts.")
@@ -335,7 +352,8 @@ ShardedCounts
         least = min(
             share
             for keywords in (0.0, self.keyword_share)
-            for _, share in cluster_shares(self._rounds(), keywords, self.centre is not None)
+            for words in (WORDS_SHARE, TOTALS_SHARE)
+            for _, share in cluster_shares(self._rounds(), keywords, self.centre is not None, words)
         )
         return ClusterPlan.of(self.epsilon, self.delta, least)
 
@@ -361,6 +379,7 @@ ShardedCounts
         if public:
             assumptions.append(f"{', '.join(public)}: independent of the private texts")
         fields = ("cluster_centers_", "centre_", "cluster_sizes_", "size_deviation_", "concentration_", "components_")
+        words = ("topic_word_ with counts", "keyword_scores_ with vectors of words")
         signal = () if plan.noiseless else ("signal_to_noise_ with counts", "topic_signal_to_noise_ with counts")
         guarantee = rounds_guarantee(
             plan,
@@ -369,20 +388,22 @@ ShardedCounts
             self.delta,
             hidden="",
             assumptions=tuple(assumptions),
-            released=(*plan.released, *fields, "topic_word_ with counts", *signal, "n_iter_"),
+            released=(*plan.released, *fields, *words, *signal, "n_iter_"),
         )
         return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan, randomness):
-        X, counts = X
+        X, counts, word_vectors = X
         words = None
         if isinstance(X, EmbeddedTexts):
             if counts is not None:
                 raise ValueError("counts must be None for EmbeddedTexts, which bring their own.")
+            word_vectors = X.word_vectors if word_vectors is None else word_vectors
             X, counts, words = X.vectors, X.counts, X.words
         shards = shards_of(X)
         if shards is not None:
-            return self._read_on_workers(shards if counts is None else paired_shards(shards, counts), groups, words)
+            shards = shards if counts is None else paired_shards(shards, counts)
+            return self._read_on_workers(shards, groups, words, word_vectors)
         vectors = self._embeddings(X, reset=True)
         if counts is not None:
             check_same_rows(X, counts)
@@ -394,6 +415,7 @@ ShardedCounts
                     f"counts must have one row a document: X has {vectors.shape[0]} rows, counts {counts.shape[0]}."
                 )
         self._check_public(self.n_features_in_)
+        word_vectors = self._word_vectors(word_vectors, None if counts is None else counts.shape[1])
         projected = projected_rows(vectors, self.projection)
         units = None if groups is None else check_groups(groups, vectors.shape[0])
         contents = [np.array([sp.issparse(vectors), counts is not None, groups is not None])]
@@ -402,19 +424,37 @@ ShardedCounts
                 contents += [np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data]
             elif matrix is not None:
                 contents.append(matrix)
-        return TrainingData(
+        contents += [] if word_vectors is None else [word_vectors]
+        data = TrainingData(
             Embeddings(projected, counts), units, groups is not None, (*contents, *(units or ())), words
         )
+        return data._replace(word_vectors=word_vectors)
 
-    def _read_on_workers(self, shards, groups, words):
+    def _read_on_workers(self, shards, groups, words, word_vectors):
         documents = self._load_on_workers(shards, groups, embedded=True)
         try:
             self._check_public(self.n_features_in_)
+            word_vectors = self._word_vectors(word_vectors, documents.pool.n_counted)
         except BaseException:
             documents.pool.close()
             raise
         words = documents.pool.words if words is None else words
-        return TrainingData(documents, None, groups is not None, documents.data, words)
+        contents = documents.data if word_vectors is None else (*documents.data, word_vectors)
+        return TrainingData(documents, None, groups is not None, contents, words, word_vectors=word_vectors)
+
+    def _word_vectors(self, given, n_words):
+        """Return vectors of the words, (n_words, n_features), or None; refuse what is none."""
+        if given is None:
+            return None
+        if n_words is None:
+            raise ValueError("word_vectors must be None without counts: they are of the words that are counted.")
+        found = np.asarray(given.toarray() if sp.issparse(given) else given, np.float64)
+        if found.shape != (n_words, self.n_features_in_):
+            raise ValueError(
+                f"word_vectors must have a row for each of the {n_words} words and the {self.n_features_in_} columns of"
+                f" X; got shape {found.shape}."
+            )
+        return found
 
     def _n_dimensions(self, n_features):
         """Return the number of dimensions after the projection."""
@@ -462,7 +502,7 @@ ShardedCounts
         n_words = data.documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
         n_dimensions = self._n_dimensions(self.n_features_in_)
         check_memory(self.n_components, n_words or n_dimensions)
-        rows, key = self._public("public_rows"), randomness.table_key
+        rows, key, vectors = self._public("public_rows"), randomness.table_key, data.word_vectors
         if rows is None:
             start = PublicStart.spread(self.n_components, n_dimensions, key)
         else:
@@ -479,6 +519,7 @@ ShardedCounts
             soft=self.assignment == "soft",
             keyword_share=self.keyword_share if n_words else 0.0,
             centre=self._public("centre"),
+            word_vectors=None if vectors is None else projected_rows(vectors, self.projection),
         )
 
     def _training_data(self, X, groups, plan, randomness):
@@ -488,10 +529,12 @@ ShardedCounts
         words = None if data.words is None else np.asarray(data.words, dtype=object)
         return super()._fitted_of(known, n_iter, data) | {"words_": words}
 
-    def _unread(self, n_columns, n_counted, grouped, words):
+    def _unread(self, n_columns, n_counted, grouped, words, word_vectors=None):
         self._check_public(n_columns)
         counts = None if n_counted is None else sp.csr_array((0, n_counted), dtype=np.int32)
-        return TrainingData(Embeddings(np.empty((0, n_columns)), counts), None, grouped, (), words)
+        word_vectors = self._word_vectors(word_vectors, n_counted)
+        documents = Embeddings(np.empty((0, n_columns)), counts)
+        return TrainingData(documents, None, grouped, (), words, word_vectors=word_vectors)
 
     def _model_of(self, tables, n_iter):
         sizes, deviation = tables.sizes
@@ -511,7 +554,8 @@ ShardedCounts
         else:
             # On the scale of tokens of a document of norm 5, as in the other models.
             attributes["components_"] = 5.0 * np.ascontiguousarray(counts.T) + self._topic_word_prior()
-            ratios = tables.signal_to_noise()
+            scores, ratios = tables.keyword_scores(), tables.signal_to_noise()
+            attributes |= {} if scores is None else {"keyword_scores_": scores}
             if ratios is not None:
                 attributes |= {"signal_to_noise_": ratios[0], "topic_signal_to_noise_": ratios[1]}
         return attributes

@@ -2,6 +2,7 @@
 
 import math
 from copy import copy
+from itertools import combinations
 from numbers import Integral
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from skdplda._warnings import warn
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
 
-__all__ = ["RELEVANCE", "TopicsMixin", "warn_of_noise"]
+__all__ = ["NAMING", "RELEVANCE", "TopicsMixin", "distinct_triples", "warn_of_noise"]
 
 # Default of `relevance`. The less lift, the better the NPMI of top words at epsilon 2, on 20 Newsgroups, where this was
 # chosen, as on news articles: relevance.csv. At 0.8 it is 0.007 to 0.017 below that of probabilities, at 0.6 (Sievert
@@ -26,6 +27,7 @@ RELEVANCE = 0.8
 # A topic below this signal-to-noise ratio holds more noise than topic. The ratio is a mean over all words, which a few
 # clear words among many cannot lift, so that a topic also counts where all of so many top words are clear.
 NOISE_FLOOR, CLEAR_WORDS = 1.0, 10
+NAMING = 10  # words of a topic that its name is made of
 
 
 class TopicsMixin:
@@ -211,7 +213,8 @@ class TopicsMixin:
         ----------
         function : callable or None, default=None
             Makes a name of a list of words of one topic, most relevant first, and is given nothing else. None: the
-            first three words, with commas between.
+            first three words, with commas between. A topic of which another one has the same three takes the next of
+            its first ten in the place of the third.
         n_words : int, default=10
             Words that the function is given, or all of a smaller vocabulary.
 
@@ -226,8 +229,13 @@ class TopicsMixin:
             If `n_words` is below 1, or a name is no str or empty.
         """
         check_is_fitted(self)
-        words = self.top_words(min(3 if function is None else n_words, self.topic_word_.shape[1])).to_numpy().tolist()
-        function = function or (lambda row: " ".join(", ".join(map(str, row)).split()))  # n-grams may have line breaks
+        n_words = NAMING if function is None else n_words
+        words = self.top_words(min(n_words, self.topic_word_.shape[1])).to_numpy().tolist()
+        if function is None:
+            words, function = (
+                distinct_triples(words),
+                lambda row: " ".join(", ".join(map(str, row)).split()),
+            )  # no breaks
         names = [function(row) for row in words]
         for alone in (names, ()):  # names that have numbers already may be those of others
             if len(set(names)) < len(names) and all(isinstance(name, str) and name for name in names):
@@ -413,6 +421,19 @@ def warn_of_noise(model):
         f" epsilon than {epsilon:.4g}, that of this fit alone, would help.",
         NoisyTopicsWarning,
     )
+
+
+def distinct_triples(rows):
+    """Return three words of each row, the first ones of which no row before has the same three, in any order."""
+    taken, found = set(), []
+    for row in rows:
+        triples = (
+            [row[:3]] + [[*row[:2], word] for word in row[3:]] + [[row[0], *pair] for pair in combinations(row[2:], 2)]
+        )
+        chosen = next((triple for triple in triples if frozenset(triple) not in taken), row[:3])
+        taken.add(frozenset(chosen))
+        found.append(chosen)
+    return found
 
 
 def root_mean_square(cells):

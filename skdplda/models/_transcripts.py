@@ -95,6 +95,7 @@ def transcript_of(estimator, guarantee, transcript, spending, data, table_key):
         "multipliers": spending.multipliers,
     }
     arrays = {f"p_{name}": array for name, array in arrays.items()}
+    arrays |= {} if data.word_vectors is None else {"word_vectors": data.word_vectors}
     return header, arrays | {f"a_{number}": answer for number, answer in enumerate(transcript.answers)}
 
 
@@ -236,7 +237,8 @@ class TranscriptMixin:
         if header.get("named") and words is not None and len(words) == n_columns:
             model.feature_names_in_ = np.array(words, dtype=object)
         plan = model._plan()
-        data = model._unread(n_columns, n_counted, grouped, None if words is None else np.array(words, dtype=object))
+        words = None if words is None else np.array(words, dtype=object)
+        data = model._unread(n_columns, n_counted, grouped, words, arrays.get("word_vectors"))
         if prior is not None and held is not None:
             data = data._replace(prior=model._word_prior(data))
         if (prior is None) != (held is None) or (held is not None and fingerprint(data.prior) != held):

@@ -81,13 +81,13 @@ def shrink_ratios(counts, base, deviation):
     """Return the posterior means of topics' cells over those of the word frequencies, (n_words, n_topics), positive.
 
     `counts` are released sums, and `base` what they would be if topics had the word frequencies, positive; `deviation`,
-    (n_words,), is that of the noise in the cells of each word. A topic that does not prove that it differs from the
-    word frequencies fades into them.
+    (n_words,), (n_words, 1) or of their shape, is that of the noise in the cells. A topic that does not prove that it
+    differs from the word frequencies fades into them.
     """
-    ratios, variance = np.empty(counts.shape), deviation**2
+    ratios, variances = np.empty(counts.shape), np.broadcast_to((deviation**2).reshape(len(counts), -1), counts.shape)
     first = np.full(len(RATIOS), 1 / len(RATIOS))
     for k in range(counts.shape[1]):
-        y, centre = counts[:, k], RATIOS[:, None] * base[:, k]
+        y, centre, variance = counts[:, k], RATIOS[:, None] * base[:, k], variances[:, k]
         width = (WIDTH * centre) ** 2
         width[ONE] = 0
         spread = variance + width

@@ -44,10 +44,12 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
         None: "topic_0", "topic_1", ...
     signal_to_noise : array-like of shape (n_components, n_words) or None, default=None
         As of `ReleasedTopicModel`.
+    keyword_scores : array-like of shape (n_components, n_words) or None, default=None
+        As `keyword_scores_` of `EmbeddingTopics`.
 
     Attributes
     ----------
-    cluster_centers_, centre_, cluster_sizes_, size_deviation_, concentration_, projection_
+    cluster_centers_, centre_, cluster_sizes_, size_deviation_, concentration_, projection_, keyword_scores_
         As given, read-only.
     topic_word_, topic_sizes_, topic_names_, signal_to_noise_, vocabulary_, privacy_guarantee_, details_
         As of `ReleasedTopicModel`.
@@ -89,6 +91,7 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
         details: dict[str, Any] | None = None,
         topic_names: Sequence[str] | None = None,
         signal_to_noise: ArrayLike | None = None,
+        keyword_scores: ArrayLike | None = None,
     ) -> None:
         super().__init__(
             topic_word,
@@ -105,6 +108,9 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
         self.size_deviation_ = float(_numbers("size_deviation", size_deviation, ()))
         self.concentration_ = float(_numbers("concentration", concentration, ()))
         self.projection_ = None if projection is None else _numbers("projection", projection, (None, n_dimensions))
+        self.keyword_scores_ = (
+            None if keyword_scores is None else _numbers("keyword_scores", keyword_scores, self.topic_word_.shape)
+        )
         self.n_features_in_ = n_dimensions if projection is None else self.projection_.shape[0]
         lengths = np.sqrt((self.cluster_centers_**2).sum(axis=1))
         if not np.allclose(lengths[lengths > 0], 1):
@@ -135,6 +141,7 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
             "cluster_sizes": self.cluster_sizes_,
             "scale": np.array([self.size_deviation_, self.concentration_]),
             "projection": self.projection_,
+            "keyword_scores": self.keyword_scores_,
         }
 
     def __repr__(self, **options):

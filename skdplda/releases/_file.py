@@ -16,7 +16,8 @@ FORMAT = "skdplda.ReleasedTopicModel"
 VERSIONS = WORDS, WITH_CLUSTERS = 2, 3  # of words alone, and with clusters of embeddings
 HEADER, CHECKSUM = "header.json", "sha256.txt"
 TOPICS, CLUSTERS = "topic_word", "cluster_centers"
-OPTIONAL = ("signal_to_noise", CLUSTERS, "centre", "cluster_sizes", "scale", "projection")  # arrays, in this order
+# Arrays, in this order.
+OPTIONAL = ("signal_to_noise", CLUSTERS, "centre", "cluster_sizes", "scale", "projection", "keyword_scores")
 
 
 def pack(values: dict[str, Any], arrays: dict[str, np.ndarray | None]) -> bytes:

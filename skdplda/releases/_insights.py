@@ -1,7 +1,7 @@
 """Insights at user level: texts in, private clusters and their keywords out, for one budget."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.base import clone
 
@@ -22,7 +22,7 @@ def make_insights_pipeline(
     *,
     embedder: Any,
     n_components: int | None = None,
-    public_vocabulary: Sequence[str] | None = None,
+    public_vocabulary: Sequence[str] | Literal["embedder"] | None = "embedder",
     vocabulary_share: float = 0.2,
     vectorizer: DPCountVectorizer | None = None,
     model: EmbeddingTopics | None = None,
@@ -41,12 +41,15 @@ def make_insights_pipeline(
         sentence embedding model, such as a `SentenceTransformer`, which is called with one text at a time.
     n_components : int or None, default=None
         Number of clusters. None leaves that of `model`.
-    public_vocabulary : sequence of str or None, default=None
-        Public words, in which case none of the budget goes to their choice.
+    public_vocabulary : sequence of str, "embedder" or None, default="embedder"
+        Public words, and phrases of several words: none of the budget goes to their choice. "embedder": the words of an
+        embedder that has `public_words`, without stop words and those of two letters; where it has none, and with a
+        `vectorizer`, as None: words are chosen from the texts.
     vocabulary_share : float, default=0.2
-        Share of epsilon that chooses the words otherwise, in (0, 1).
+        Share of epsilon that chooses words from the texts, in (0, 1).
     vectorizer : DPCountVectorizer or None, default=None
-        Its text settings and mechanism are kept, its budget is replaced. None: English stop words are left out.
+        Its text settings and mechanism are kept, its budget is replaced. None: English stop words are left out, a word
+        counts once a text, and there are phrases as long as those of `public_vocabulary`.
     model : EmbeddingTopics or None, default=None
         Its budget is replaced, and, where the embedder has `public_rows`, its `public_rows`, unless it has some.
     groups : bool, default=False
@@ -75,7 +78,11 @@ def make_insights_pipeline(
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
         raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
-    words = clone(DPCountVectorizer(stop_words="english") if vectorizer is None else vectorizer)
+    words = clone(DPCountVectorizer(stop_words="english", binary=True) if vectorizer is None else vectorizer)
+    if isinstance(public_vocabulary, str):
+        if public_vocabulary != "embedder":
+            raise ValueError(f"public_vocabulary must be words, 'embedder' or None; got {public_vocabulary!r}.")
+        public_vocabulary = words_of(embedder, words.build_analyzer()) if vectorizer is None else None
     topics = clone(EmbeddingTopics() if model is None else model)
     if n_components is not None:
         topics.set_params(n_components=n_components)
@@ -83,7 +90,10 @@ def make_insights_pipeline(
         rows, weights = embedder.public_rows()
         topics.set_params(public_rows=rows, public_weights=weights)
     if public_vocabulary is not None:
-        words.set_params(public_vocabulary=list(public_vocabulary))
+        public_vocabulary = list(public_vocabulary)
+        words.set_params(public_vocabulary=public_vocabulary)
+        if vectorizer is None:
+            words.set_params(ngram_range=(1, max((len(str(word).split()) for word in public_vocabulary), default=1)))
         topics.set_params(epsilon=epsilon, delta=delta)
     else:
         words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)
@@ -92,3 +102,9 @@ def make_insights_pipeline(
             calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     texts = TextEmbedder(embedder, words, topics._n_features_of_public())
     return PrivatePipeline([("texts", texts), ("topics", topics)], groups=groups)
+
+
+def words_of(embedder, analyze):
+    """Return the public words of an embedder that an analyzer makes of themselves, or None if there are none."""
+    given = embedder.public_words() if hasattr(embedder, "public_words") else []
+    return [word for word in given if (len(word) > 2 or not word.isascii()) and analyze(word) == [word]] or None

@@ -130,6 +130,7 @@ def release(
             size_deviation=model.size_deviation_,
             concentration=model.concentration_,
             projection=model._fitted_projection(),
+            keyword_scores=model._scores(),
             **common,
         )
     return ReleasedTopicModel(

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from skdplda._files import whole_file
 from skdplda._types import PathLike
 from skdplda.metrics import topic_distances, topic_map
+from skdplda.models import LabelCounts
 from skdplda.privacy import statement_rows
 from skdplda.releases import flat_steps, release
 from skdplda.reports._page import element, escape, page, plain, section, table
@@ -66,16 +68,16 @@ def report(
 
     Parameters
     ----------
-    model : fitted topic model, Pipeline or ReleasedTopicModel
+    model : fitted topic model, Pipeline, ReleasedTopicModel or LabelCounts
         Of a pipeline the page shows what `release` takes out of it, with the guarantee of the whole. Other models are
         taken if they have `privacy_guarantee_`, which covers all that is shown, `top_words`, `topic_info` and
-        `topic_hierarchy`; without `topic_word_` there is no map.
+        `topic_hierarchy`; without `topic_word_` there is no map. Of counts of labels it has their table.
     path : str or path-like
         The file. What is there is replaced.
     feature_names : sequence of str of shape (n_words,), default=None
         Words of the columns, where neither model nor pipeline knows them.
     title : str, default=None
-        Heading of the page. None: "Topics", or "Clusters".
+        Heading of the page. None: "Topics", "Clusters" or "Labels".
 
     Returns
     -------
@@ -102,6 +104,8 @@ def report(
     >>> "<h1>Fruit and metal</h1>" in page, "zinc" in page
     (True, True)
     """
+    if isinstance(model, LabelCounts):
+        return _written(path, "Labels" if title is None else title, model.privacy_guarantee_.caption, _labels(model))
     if hasattr(model, "steps"):
         steps = flat_steps(model)
         words = None if any(hasattr(step, "build_analyzer") for _, step in steps) else feature_names
@@ -115,9 +119,12 @@ def report(
         )
     shown = _Shown(model, feature_names)
     title = f"{shown.noun.title()}s" if title is None else title
-    parts = (_summary, _topics, _map, _hierarchy, _neighbours, _noise, _privacy, _reading)
-    body = "".join(part(shown) for part in parts)
-    content = page(title, shown.caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
+    parts = (_summary, _topics, _levels, _map, _hierarchy, _neighbours, _noise, _privacy, _reading)
+    return _written(path, title, shown.caption, "".join(part(shown) for part in parts))
+
+
+def _written(path, title, caption, body):
+    content = page(title, caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
     path = Path(os.fspath(path))
     with whole_file(path) as file:
         file.write(content.encode())
@@ -150,6 +157,8 @@ class _Shown:
         self.signal = self.info["signal_to_noise"].to_numpy(dtype=float)
         self.is_noise = self.info["noise"].fillna(False).to_numpy(dtype=bool)
         self.noise_known = not np.isnan(self.signal).all()
+        levels = getattr(model, "topic_levels", None)
+        self.levels = None if levels is None else levels(feature_names=feature_names)
         self.labels = [_label(number, name, self.noun) for number, name in enumerate(self.info["name"])]
         self.price = self.guarantee.caption
         over = "" if self.n_words is None else f" over {self.n_words:,} words"
@@ -177,8 +186,11 @@ def _summary(shown):
     lists = "lists of words that are often used together"
     if shown.noun == "cluster":
         lists = "groups of texts that say similar things, each with the words that tell it from the others"
+    found = f"found {shown.n_topics} {shown.noun}s: {lists}"
+    if shown.noun == "label":
+        found = f"counted how many {shown.units} have each of {shown.n_topics} labels that were chosen before"
     parts = [
-        f"<p>A computer program read a collection of texts and found {shown.n_topics} {shown.noun}s: {lists}. This page"
+        f"<p>A computer program read a collection of texts and {found}. This page"
         f" shows the {shown.noun}s. It holds no text of the collection.</p>"
     ]
     if not protects(guarantee):
@@ -205,11 +217,11 @@ def _summary(shown):
         parts.append("<p>The promise is for one document. Whoever wrote several of them has a weaker one.</p>")
     if shown.is_noise.any():
         hold = "hold more noise than topic"
-        if shown.noun == "cluster":
-            hold = "do not stand out of the noise, by their sizes or by their words"
+        if shown.noun != "topic":
+            hold = "do not stand out of the noise" + (", by their sizes or by their words" * (shown.noun == "cluster"))
         parts.append(
-            f"<p>{shown.is_noise.sum()} of the {shown.n_topics} {shown.noun}s {hold}. They are marked, and should not"
-            " be interpreted.</p>"
+            f"<p>{shown.is_noise.sum()} of the {len(shown.is_noise)} {shown.noun}s {hold}. They are marked, and should"
+            " not be interpreted.</p>"
         )
     return section("In short", "".join(parts), "short")
 
@@ -221,6 +233,28 @@ def _best_guess(guarantee):
     """
     share = 1 / (1 + math.exp(-guarantee.epsilon)) + guarantee.delta / (1 + math.exp(min(guarantee.epsilon, 700.0)))
     return min(100, math.ceil(100 * share - 1e-9))
+
+
+def _labels(found):
+    """Return the body of the page of counts of labels."""
+    guarantee, info = found.privacy_guarantee_, found.table()
+    units = "people" if guarantee.unit == "user" else "texts"
+    shown = SimpleNamespace(noun="label", guarantee=guarantee, n_topics=len(info) - 1, price=guarantee.caption)
+    shown.is_noise, shown.units = ~info["clear"].to_numpy(), units
+    largest, rows = max(info["count"].max(), 1e-9), []
+    for label, row in info.iterrows():
+        mark = "" if row["clear"] else " <strong class='tag'>may be noise</strong>"
+        bar = f"<span class='bar' style='width:{max(100 * row['count'] / largest, 0):.1f}%'></span>"
+        told = f"{row['count']:,.0f} \u00b1 {2 * row['deviation']:,.0f}"
+        cells = plain(label) + mark, f"<span class='size'>{bar}</span>{told}", f"{100 * row['share']:.1f} %"
+        rows.append(list(cells))
+    most = "one label" if found.most == 1 else f"at most {found.most} labels"
+    note = (
+        f"<p>Each of the {units} counts for {most}. Two standard deviations of the added noise stand behind the"
+        " numbers; one below three deviations is marked. What has none of the labels is other.</p>"
+    )
+    counted = table(f"The labels; {shown.price}", ["Label", f"Number of {units}", "Share of all"], rows)
+    return _summary(shown) + section("Labels", note + counted, "labels") + _privacy(shown)
 
 
 def _words_of(shown, topic):
@@ -257,6 +291,26 @@ def _topics(shown):
         notes.append("How large the noise is in each word is not known for this model, or there is none.")
     caption = f"The {noun}s; {shown.price}"
     return section(f"{noun.title()}s", f"<p>{' '.join(notes)}</p>" + table(caption, heads, rows), f"{noun}s")
+
+
+def _levels(shown):
+    """Return the table of clusters of clusters, as far as the model has them."""
+    if shown.levels is None or shown.n_topics < 4:
+        return ""
+    first, *others = shown.levels.columns
+    rows = []
+    for name, group in shown.levels.groupby(first, sort=False):
+        share = f"{100 * shown.sizes[group.index].sum():.1f} %"
+        for middle, members in group.groupby(others[0], sort=False):
+            own = "; ".join(plain(shown.labels[topic]) for topic in members.index)
+            rows.append([plain(name), plain(middle), own, share])
+            name, share = "", ""
+    text = (
+        "<p>Clusters of clusters, by their distance, each with the words that its clusters share most of. This costs no"
+        " privacy: it is made of what is on this page.</p>"
+    )
+    heads = ["Group", "Smaller group", "Clusters", "Share of all"]
+    return section("Levels", text + table(f"Levels of the clusters; {shown.price}", heads, rows), "levels")
 
 
 def _size(shown, topic):
@@ -381,7 +435,7 @@ def _privacy(shown):
     """Return the whole privacy statement and what it does not cover."""
     rows = statement_rows(shown.guarantee).items()
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{plain(text)}</dd></div>" for name, text in rows)
-    of_documents = "Topic proportions" if shown.noun == "topic" else "The clusters"
+    of_documents = {"topic": "Topic proportions", "cluster": "The clusters", "label": "The labels"}[shown.noun]
     lines = (item.format(noun=shown.noun, proportions=of_documents) for item in NOT_PROTECTED)
     not_protected = "".join(f"<li>{item}</li>" for item in lines)
     text = f"<dl>{items}</dl>"

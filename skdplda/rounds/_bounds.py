@@ -113,17 +113,18 @@ class Contributions:
     Examples
     --------
     >>> import numpy as np
-    >>> from skdplda.rounds import Contributions
+    >>> from skdplda.rounds import Bounded, Contributions
     >>> sums = Contributions((4, 1))
     >>> sums.add_scaled(np.array([[3.0], [4.0], [1e300]]), np.array([0, 1, 2]), np.array([0, 0, 1]), n_units=2)
-    >>> (sums.bounded().total / sums.bounded().bound).round(3).ravel()
+    >>> (sums.bounded().total / Bounded.bound).round(3).ravel()
     array([0.6, 0.8, 1. , 0. ])
     """
 
     def __init__(self, shape: tuple[int, ...], norm: int = 2) -> None:
         if norm not in (1, 2):
             raise ValueError(f"norm must be 1 or 2; got {norm!r}.")
-        self._total, self._norm = np.zeros(shape, np.int64), norm
+        self._total: np.ndarray | None = np.zeros(shape, np.int64)
+        self._norm = norm
 
     def add_scaled(self, values: np.ndarray, place: np.ndarray, unit: np.ndarray, n_units: int) -> None:
         """Add the values of some units, each of which is scaled to the L2 norm bound, by one factor for all of its own.
@@ -183,15 +184,18 @@ class Contributions:
         n_parts : int or ndarray of shape (n_documents,), default=1
             How many documents the document's unit has: its part is so much smaller.
         """
-        rows = rows.reshape(len(rows), self._total.size)
+        total = self._open()
+        rows, n_parts = rows.reshape(len(rows), total.size), np.maximum(np.asarray(n_parts, np.float64), 1)
         norms = _norms(rows, np.arange(len(rows)), len(rows), self._norm)
-        sound = norms * np.asarray(n_parts, np.float64) ** self._norm <= NORM_BOUND**self._norm  # exact near the bound
+        sound = norms * n_parts**self._norm <= NORM_BOUND**self._norm  # exact near the bound
         rows = rows if sound.all() else rows[sound]
-        self._total += np.trunc(rows).sum(axis=0).astype(np.int64).reshape(self._total.shape)
+        total += np.trunc(rows).sum(axis=0).astype(np.int64).reshape(total.shape)
 
     def _merged(self, values, place, unit, n_units):
         """Return values, places and units, where no unit has a place twice."""
-        n_places = self._total.size if values.ndim == 1 else len(self._total)
+        total = self._open()
+        n_places = total.size if values.ndim == 1 else len(total)
+        place, unit = np.asarray(place, np.int64), np.asarray(unit, np.int64)  # else keys might wrap around
         for name, numbers, n in (("place", place, n_places), ("unit", unit, n_units)):
             if len(numbers) != len(values) or (len(numbers) and not 0 <= numbers.min() <= numbers.max() < n):
                 raise ValueError(f"{name} must have a number below {n} for each of the {len(values)} values.")
@@ -212,15 +216,27 @@ class Contributions:
         for k in range(values.shape[1]):
             sums[:, k] += np.bincount(place, np.trunc(values[:, k]), len(sums)).astype(np.int64)
 
+    def _open(self):
+        """Return the sum so far, to add to."""
+        if self._total is None:
+            raise RuntimeError("these contributions are summed already: a Bounded does not change. Begin with others.")
+        return self._total
+
     def bounded(self) -> Bounded:
-        """Return the sum.
+        """Return the sum, once.
 
         Returns
         -------
         sums : Bounded
             Of all that was added.
+
+        Raises
+        ------
+        RuntimeError
+            If it was returned before, as adding raises then.
         """
-        return _make_bounded(self._total, self._norm)
+        total, self._total = self._open(), None
+        return _make_bounded(total, self._norm)
 
 
 def bounded_elsewhere(total, norm, n_units):
@@ -246,8 +262,8 @@ def total_of(sums, norm):
     What is bounded in L1 is bounded in L2. Of a `norm` of None, which promises nothing, any sum is taken.
     """
     if norm is None:
-        return sums.total if isinstance(sums, Bounded) else sums
-    if not isinstance(sums, Bounded):
+        return sums.total if type(sums) is Bounded else sums
+    if type(sums) is not Bounded:  # nor of a class that derives from it
         raise TypeError(
             "collect must return a Bounded, as skdplda.rounds.Contributions makes it, because noise hides only what is"
             f" bounded; got {type(sums).__name__}. Nothing was released."
@@ -270,7 +286,7 @@ def shortened(X):
     is left is a function of the document alone, and of no draw.
     """
     if isinstance(X, EmbeddedTexts):
-        return X if X.counts is None else EmbeddedTexts(X.vectors, shortened(X.counts), X.words)
+        return X if X.counts is None else EmbeddedTexts(X.vectors, shortened(X.counts), X.words, X.word_vectors)
     counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
 
     def evenly(document, before):

@@ -24,6 +24,8 @@ class EmbeddedTexts:
         Of the same texts.
     words : array-like of str of shape (n_words,) or None, default=None
         The words of the columns.
+    word_vectors : array-like of shape (n_words, n_dimensions) or None, default=None
+        Embeddings of the words, by the same model: clusters are then called by words near their centres.
 
     Attributes
     ----------
@@ -33,8 +35,8 @@ class EmbeddedTexts:
     Raises
     ------
     ValueError
-        If the rows of the two differ in number, the words are not as many as the columns, or the arrays of a sparse
-        matrix do not describe one.
+        If the rows of the two differ in number, the words, or their vectors, are not as many as the columns, or the
+        arrays of a sparse matrix do not describe one.
 
     Examples
     --------
@@ -45,7 +47,9 @@ class EmbeddedTexts:
     ((3, 3), 2)
     """
 
-    def __init__(self, vectors: Any, counts: Any = None, words: ArrayLike | None = None) -> None:
+    def __init__(
+        self, vectors: Any, counts: Any = None, words: ArrayLike | None = None, word_vectors: Any = None
+    ) -> None:
         check_structure(vectors, "vectors")
         check_structure(counts, "counts")
         if counts is not None and counts.shape[0] != vectors.shape[0]:
@@ -56,7 +60,11 @@ class EmbeddedTexts:
         self.words = None if words is None else np.asarray(words, dtype=object)
         if counts is not None and self.words is not None and self.words.shape != counts.shape[1:]:
             raise ValueError(f"words must name the {counts.shape[1]} columns of counts; got shape {self.words.shape}.")
-        self.shape = vectors.shape
+        n_vectors = None if word_vectors is None else np.shape(word_vectors)[0]
+        n_words = None if counts is None else counts.shape[1]
+        if None not in (n_vectors, n_words) and n_vectors != n_words:
+            raise ValueError(f"word_vectors must have a row for each of the {n_words} words; got {n_vectors}.")
+        self.word_vectors, self.shape = word_vectors, vectors.shape
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -65,4 +73,4 @@ class EmbeddedTexts:
         counts = self.counts
         if counts is not None:
             counts = (sp.csr_array(counts) if sp.issparse(counts) else counts)[rows]
-        return EmbeddedTexts(self.vectors[rows], counts, self.words)
+        return EmbeddedTexts(self.vectors[rows], counts, self.words, self.word_vectors)

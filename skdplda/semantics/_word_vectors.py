@@ -153,6 +153,23 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         kept = known[np.argsort(-weights[known], kind="stable")[:MOST_ROWS]]
         return vectors[kept], weights[kept]
 
+    def public_words(self, n_words: int = 20_000) -> list[str]:
+        """Return words that have vectors, as a public vocabulary: candidates for the names of clusters.
+
+        Parameters
+        ----------
+        n_words : int, default=20,000
+            How many at most.
+
+        Returns
+        -------
+        words : list of str
+            The most frequent ones first.
+        """
+        words, vectors, frequencies = self._table()
+        order = np.argsort(-frequencies, kind="stable")
+        return [words[i] for i in order[vectors.any(axis=1)[order]][:n_words]]
+
     def _table(self):
         """Return words, vectors and frequencies that sum to 1."""
         words, vectors = _pair("keyed_vectors", self.keyed_vectors)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metadata_routing import UNUSED
 
@@ -18,7 +17,7 @@ from skdplda.privacy import (
     check_released,
     stated_guarantee,
 )
-from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
+from skdplda.semantics import EmbeddedTexts, embedded, embedding_of
 from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
@@ -45,6 +44,8 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     ----------
     vectorizer_ : DPCountVectorizer
         Fitted.
+    word_vectors_ : ndarray of shape (n_words, n_dimensions)
+        Embeddings of the words, each given to the embedder alone.
     privacy_guarantee_ : PrivacyGuarantee
         Of the choice of words.
 
@@ -65,7 +66,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
     __metadata_request__transform = {"raw_documents": UNUSED}  # noqa: RUF012
 
-    _beside_released = {"vectorizer_": KNOWN}  # noqa: RUF012
+    _beside_released = {"vectorizer_": KNOWN, "word_vectors_": KNOWN}  # noqa: RUF012
 
     def __init__(
         self, embedder: Any, vectorizer: DPCountVectorizer | None = None, n_dimensions: int | None = None
@@ -102,8 +103,9 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         ValueError
             As `DPCountVectorizer.fit`, or if the embedder is none.
         """
-        self._embedding()
+        embedding_of(self.embedder)
         self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
+        self.word_vectors_ = self._embed(self.get_feature_names_out().tolist())
         check_released(self)
         note_parameters(self)
         note_groups(self, users_of(self, groups))
@@ -141,7 +143,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         texts = self._texts(raw_documents)
         vectors = self._embed(texts)
         self.fit(texts, y, groups)
-        return EmbeddedTexts(vectors, self.vectorizer_.transform(texts), self.get_feature_names_out())
+        return self._embedded(vectors, texts)
 
     def transform(self, raw_documents: Iterable[str]) -> EmbeddedTexts:
         """Embed and count texts.
@@ -165,60 +167,26 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         """
         check_is_fitted(self)
         texts = self._texts(raw_documents)
+        return self._embedded(self._embed(texts), texts)
+
+    def _embedded(self, vectors, texts):
         counts = self.vectorizer_.transform(texts)
-        return EmbeddedTexts(self._embed(texts), counts, self.get_feature_names_out())
+        return EmbeddedTexts(vectors, counts, self.get_feature_names_out(), self.word_vectors_)
 
     def _texts(self, raw_documents):
         """Return a list of the texts, which may be read once only."""
         return list(self._words()._texts(raw_documents))
 
-    def _embedding(self):
-        """Return the function that makes rows of texts; `encode` before a call, which may be of something else."""
-        for name in ("transform", "encode"):
-            if hasattr(self.embedder, name) and not isinstance(self.embedder, (str, bytes)):
-                return getattr(self.embedder, name)
-        if not callable(self.embedder):
-            raise ValueError(
-                "embedder must have transform or encode, or be a function of a list of texts; got a"
-                f" {type(self.embedder).__name__}. WordVectorEmbedder makes one of word vectors."
-            )
-        return self.embedder
-
     def _embed(self, texts):
-        """Return one row a text, a matrix of float64.
-
-        Batches are padded, and matrix products are rounded by their shape: a row would depend, if only by its last
-        bits, on the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not.
-        """
-        embed = self._embedding()
-        vectors = embed(texts) if type(self.embedder) is WordVectorEmbedder else self._embed_alone(embed, texts)
+        """Return one row a text, a matrix of float64."""
+        vectors = embedded(self.embedder, texts)
         if len(vectors) and self.n_dimensions not in (None, vectors.shape[1]):
             raise ValueError(
                 f"embedder must make rows of n_dimensions={self.n_dimensions} numbers; got {vectors.shape[1]}. In a"
-                " pipeline of make_insights_pipeline they must be those of public_rows,"
-                " projection or centre of the model."
+                " pipeline of make_insights_pipeline they must be those of public_rows, projection or centre of the"
+                " model."
             )
         return vectors
-
-    def _embed_alone(self, embed, texts):
-        """Return the rows of texts that are given to the embedder one by one."""
-        rows = []
-        for text in texts:
-            made = embed([text])
-            row = made.toarray() if hasattr(made, "toarray") else np.asarray(made)
-            if row.ndim != 2 or len(row) != 1 or (rows and row.shape != rows[0].shape):
-                raise ValueError(
-                    "embedder must make an array of shape (n_texts, n_dimensions) of a list of texts, always of the"
-                    " same dimensions; for a list of one text it made another."
-                )
-            try:
-                rows.append(row.astype(np.float64))
-            except (ValueError, TypeError):
-                kind = type(row.flat[0]).__name__ if row.size else row.dtype
-                raise ValueError(
-                    f"embedder must make an array of numbers of a list of texts; got entries of type {kind}."
-                ) from None
-        return np.concatenate(rows) if rows else np.empty((0, 1))
 
     def _columns(self):
         check_is_fitted(self)
