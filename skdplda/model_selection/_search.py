@@ -432,9 +432,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
                     " one alone is released."
                 )
         if math.isinf(self.epsilon):
-            cost = self._cost_of(candidates[0], budget(math.inf), groups)
-            guarantee = self._guarantee([cost], cost.event, cost.event_delta, public)
-            return candidates, math.inf, 0.0, stated_guarantee(self, replace(guarantee, mechanism="none"))
+            guarantee = self._cost_of(candidates[0], budget(math.inf), groups)
+            return candidates, math.inf, 0.0, guarantee
 
         @cache
         def costs(log_epsilon):
