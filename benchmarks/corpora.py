@@ -262,6 +262,18 @@ CORPORA = {
         "b1bb3149295d95a0e40aff01f085d58dbea5111db303bf4c49f3c7a16e28dbac",
         "The file used is the one of that commit, byte by byte.",
     ),
+    "tweets_raw": Corpus(
+        "pheme_raw.json",
+        "TweetRumors before it was cleaned: 5,802 tweets.",
+        "data/pheme_raw.json of https://github.com/nicomanzonelli/topic_model_attacks, beside that of `tweets`.",
+        "As of `tweets`.",
+        "pheme_raw.json",
+        make_same,
+        717_210,
+        "7f91040e574042e0e74d9285f10cc207a8597bbcfedc52849b8f153296c6263f",
+        "7f91040e574042e0e74d9285f10cc207a8597bbcfedc52849b8f153296c6263f",
+        "The file used has this size and these bytes; it was not compared with the repository's.",
+    ),
     "enron": Corpus(
         "enron_ham_raw.jsonl.xz",
         "Mail of six Enron mailboxes, grouped by sender for users: 16,921 messages, 2,118 senders. 'From' is who sent a"

@@ -33,7 +33,7 @@ from skdplda.semantics import WordVectorEmbedder
 
 K, DELTA, EPSILONS, N_KEYWORDS = 20, 1e-5, (0.5, 1.0, 2.0), 10
 EVENTS = (890, 469, 2079, 1221, 1143)  # tweets of Ottawa, Germanwings, Charlie Hebdo, Sydney and Ferguson
-FILES = {"20 Newsgroups": "20news", "Enron by sender": "enron", "TweetRumors": "pheme_raw.json"}
+FILES = {"20 Newsgroups": "20news", "Enron by sender": "enron", "TweetRumors": "tweets_raw"}
 
 
 @dataclass(frozen=True)

@@ -836,6 +836,7 @@ def test_help_reads_well_at_80_columns(command, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert stopped.value.code == 0 and lines[0].startswith("usage: skdplda")
     assert max(map(len, lines)) <= 80
+    lines = lines[lines.index("") :]  # after the usage
     for number, line in enumerate(lines):  # every option is explained
         if line.strip().startswith("-") and not line.strip().startswith("-:"):
             explained = "  " in line.strip() or lines[number + 1].startswith(" " * 8)

@@ -240,7 +240,7 @@ class ClustersDesign(RoundsDesign):
         self._first = self._others = 0
         self._n_clusters, self._share = estimator.n_components, estimator.keyword_share
         self._row = public_row(estimator)
-        self._twin = clone(estimator)._audited_parts((self.corpus(np.ones(n_canaries)), None))[0]
+        self._twin = clone(estimator)._audited_parts((self.corpus(np.ones(n_canaries)), None, None))[0]
         self._seen, self._means = [], []
 
     def corpus(self, present):

@@ -60,7 +60,7 @@ def add_insights_command(add):
         type=number(float, "a number above 0, below 1", math.nextafter(1, 0)),
         metavar="D",
         help="probability of a larger loss, well below 1 / (public estimate of the number of users, or texts); none"
-        " with --labels",
+        " where labels are counted",
     )
     command.add_argument(
         "--labels",

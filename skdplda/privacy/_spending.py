@@ -88,6 +88,6 @@ class Spending:
             If something was taken before, or the plan divides its budget.
         """
         divides = getattr(self.plan, "divides", False)
-        if self.multipliers or (divides and n_releases) or not 0 <= n_releases <= len(self.plan.multipliers):
+        if self.multipliers or n_releases < 0 or (divides and n_releases):
             raise RuntimeError(f"{n_releases} releases cannot be skipped here; please report this.")
         self.multipliers = list(self.plan.multipliers[:n_releases])
