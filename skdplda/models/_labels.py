@@ -8,7 +8,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -19,14 +19,10 @@ from skdplda._files import whole_file
 from skdplda._types import ArrayLike, Function, PathLike
 from skdplda._validation import check_groups, is_integer, is_real, unit_of_documents
 from skdplda.esteps._clusters import LENGTH, grid_directions
-from skdplda.exact._loop import answer_exactly
-from skdplda.models._periods import asked_once
-from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, Spending, check_epsilon
+from skdplda.models._counting import counted, counting_plan, counts_guarantee
+from skdplda.privacy import BudgetCharge, PrivacyGuarantee
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions
-from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._loop import converse
 from skdplda.rounds._queries import Query
-from skdplda.rounds._spending import NoisePlan
 from skdplda.semantics import embedded
 
 __all__ = ["LabelCounts", "count_labels"]
@@ -228,9 +224,9 @@ def count_labels(
     public = None if classify is not None else _directions(names if given is None else given, embedder)
     if public is not None and not public.any(axis=1).all():
         raise ValueError("each label must have a vector other than 0, or words that the embedder knows.")
-    plan = NoisePlan.calibrate("laplace", check_epsilon(epsilon), 0.0, 1)
+    plan = counting_plan(epsilon)
     unit = "document" if groups is None else "user"
-    guarantee = _guarantee(plan, unit, float(epsilon), len(names), most)
+    guarantee = _guarantee(plan, unit, epsilon, len(names), most)
     charge = BudgetCharge(guarantee, "counts of labels")
     charge.check()
     texts = texts if of_vectors else _listed(texts)
@@ -240,9 +236,7 @@ def count_labels(
         found = _nearest(_directions(texts, embedder), public, least_cosine)
     e_step = LabelEStep(found, len(names) + 1, check_groups(groups, len(found)), int(most))
     charge.charge(uuid4().hex)
-    talk = answer_exactly if plan.noiseless else converse
-    asks = asked_once(CountsOfLabels((1, len(names) + 1)))
-    released = talk(asks, e_step, Spending(plan), Randomness(None, "counts of labels"))
+    released = counted(CountsOfLabels((1, len(names) + 1)), e_step, plan, "counts of labels")
     scale = most / NORM_BOUND
     counts = pd.Series(released[0] * scale, index=pd.Index([*names, OTHER], name="label"), name="count")
     return LabelCounts(counts, plan.deviation(0) * most, int(most), guarantee)
@@ -295,13 +289,11 @@ def _nearest(directions, public, least_cosine):
 
 def _guarantee(plan, unit, epsilon, n_labels, most):
     """Return the guarantee of the counts."""
-    guarantee = rounds_guarantee(
+    return counts_guarantee(
         plan,
         unit,
         epsilon,
-        0.0,
-        hidden="",
-        has_noise=False,
+        not_covered=NOT_COVERED,
         assumptions=(
             "the labels, and the function or the embedding model that decides which text has which, do not depend on"
             " the private texts, and look at one text at a time",
@@ -310,7 +302,5 @@ def _guarantee(plan, unit, epsilon, n_labels, most):
             f"{plan.law.label} noise of scale {plan.multipliers[0] * most:.4g} on counts of {n_labels} labels and"
             f" {OTHER!r}, of which a {unit} counts for {most} at most"
         ),
-        released=("counts", "deviation"),
         reference="skdplda theory guide, known questions",
     )
-    return replace(guarantee, not_covered=NOT_COVERED)

@@ -8,7 +8,7 @@ import math
 import warnings
 from bisect import bisect_right
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -18,14 +18,11 @@ import pandas as pd
 from skdplda._types import ArrayLike
 from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_of_documents
 from skdplda._warnings import warn
-from skdplda.exact._loop import answer_exactly
 from skdplda.exceptions import NoisyTopicsWarning
-from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, Spending, check_epsilon, stated_guarantee
+from skdplda.models._counting import counted, counting_plan, counts_guarantee
+from skdplda.privacy import BudgetCharge, PrivacyGuarantee, stated_guarantee
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions
-from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._loop import Ask, converse
 from skdplda.rounds._queries import Query
-from skdplda.rounds._spending import NoisePlan
 
 __all__ = ["PeriodEStep", "PeriodsMixin", "TopicCounts"]
 
@@ -113,11 +110,6 @@ class PeriodCounts(Query):
     shape: tuple
     kind = "periods"
     lemma = "periods, Theorem 1"
-
-
-def asked_once(query):
-    """Ask once, and return the answer."""
-    return (yield Ask(query, None, None, 1))
 
 
 class PeriodsMixin:
@@ -230,9 +222,9 @@ class PeriodsMixin:
     def _count_topics(self, X, place, labels, epsilon, groups):
         """Plan, check the budget, read, charge and release; `place()` returns the row of each document, -1 for none."""
         check_is_fitted(self)
-        plan = NoisePlan.calibrate("laplace", check_epsilon(epsilon), 0.0, 1)
+        plan = counting_plan(epsilon)
         unit = "document" if groups is None else "user"
-        guarantee = stated_guarantee(self, _guarantee(plan, unit, float(epsilon), len(labels)))
+        guarantee = stated_guarantee(self, _guarantee(plan, unit, epsilon, len(labels)))
         charge = BudgetCharge(guarantee, "counts of topics", self)
         charge.check()
         doc_topic, period = np.asarray(self.transform(X)), place()
@@ -240,9 +232,8 @@ class PeriodsMixin:
             raise ValueError(f"X has {len(doc_topic)} documents, and {len(period)} of them have a time or class.")
         e_step = PeriodEStep(doc_topic, period, len(labels), check_groups(groups, len(doc_topic)))
         charge.charge(uuid4().hex)
-        talk = answer_exactly if plan.noiseless else converse
-        asks = asked_once(PeriodCounts((len(labels), doc_topic.shape[1])))
-        released = talk(asks, e_step, Spending(plan), Randomness(None, "counts of topics"))
+        query = PeriodCounts((len(labels), doc_topic.shape[1]))
+        released = counted(query, e_step, plan, "counts of topics")
         counts = pd.DataFrame(released / NORM_BOUND, index=labels, columns=self.get_feature_names_out())
         found = TopicCounts(counts, plan.deviation(0), guarantee)
         if found.deviation and not found.clear_periods.any():
@@ -258,22 +249,18 @@ class PeriodsMixin:
 
 def _guarantee(plan, unit, epsilon, n_rows):
     """Return the guarantee of the counts."""
-    guarantee = rounds_guarantee(
+    return counts_guarantee(
         plan,
         unit,
         epsilon,
-        0.0,
-        hidden="",
-        has_noise=False,
+        not_covered=NOT_COVERED,
         assumptions=("the topics, and the periods or classes, are known to everyone",),
         mechanism=(
             f"{plan.law.label} noise of scale {plan.multipliers[0]:.4g} on counts of topics in {n_rows} periods or"
             f" classes, to which a {unit} adds one in all"
         ),
-        released=("counts", "deviation"),
         reference="skdplda theory guide, topics over time",
     )
-    return replace(guarantee, not_covered=NOT_COVERED)
 
 
 def _checked_edges(bins):
