@@ -247,6 +247,15 @@ def test_an_embedder_that_fails_spends_nothing(texts, embed, model, said):
     assert not ledger.ledger
 
 
+def test_a_text_embedder_tries_the_embedder_before_it_pays_for_words(texts):
+    def fails(some):
+        raise ValueError("no model here")
+
+    with PrivacyAccountant(5.0, 1e-3) as ledger, pytest.raises(ValueError, match="no model here"):
+        TextEmbedder(fails, DPCountVectorizer(1.0)).fit(texts)
+    assert not ledger.ledger
+
+
 def test_public_arrays_that_do_not_fit_are_refused_before_texts_are_seen():
     model = EmbeddingTopics(2, public_rows=np.eye(3), public_weights=np.ones(2))
     with pytest.raises(ValueError, match="public_weights must have one number a row"):

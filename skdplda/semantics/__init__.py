@@ -1,7 +1,7 @@
 """What is known of meaning before topics are: semantic units of a document, similarity of words."""
 
 from skdplda.semantics._embedded import EmbeddedTexts
-from skdplda.semantics._embedding import embedded, embedding_of  # noqa: F401  for the package
+from skdplda.semantics._embedding import embedded  # noqa: F401  for the package
 from skdplda.semantics._similarity import word_similarity
 from skdplda.semantics._units import UnitMatrix
 from skdplda.semantics._vectorizer import SemanticUnitVectorizer

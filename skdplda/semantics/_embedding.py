@@ -7,7 +7,7 @@ import numpy as np
 from skdplda._types import Function
 from skdplda.semantics._word_vectors import WordVectorEmbedder
 
-__all__ = ["embedded", "embedding_of"]
+__all__ = ["embedded"]
 
 
 def embedding_of(embedder: Any) -> Function:

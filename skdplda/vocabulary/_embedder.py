@@ -17,7 +17,7 @@ from skdplda.privacy import (
     check_released,
     stated_guarantee,
 )
-from skdplda.semantics import EmbeddedTexts, embedded, embedding_of
+from skdplda.semantics import EmbeddedTexts, embedded
 from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
@@ -103,7 +103,10 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         ValueError
             As `DPCountVectorizer.fit`, or if the embedder is none.
         """
-        embedding_of(self.embedder)
+        self._embed(["word"])  # an embedder that fails does so before words are paid for
+        return self._fit(raw_documents, groups)
+
+    def _fit(self, raw_documents, groups):
         self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
         self.word_vectors_ = self._embed(self.get_feature_names_out().tolist())
         check_released(self)
@@ -142,7 +145,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
             ledger.check(self.privacy_cost(groups=groups is not None))
         texts = self._texts(raw_documents)
         vectors = self._embed(texts)
-        self.fit(texts, y, groups)
+        self._fit(texts, groups)
         return self._embedded(vectors, texts)
 
     def transform(self, raw_documents: Iterable[str]) -> EmbeddedTexts:
