@@ -352,6 +352,10 @@ def test_a_bounded_sum_is_made_of_contributions_alone_and_does_not_change():
     with pytest.raises(TypeError):
         Bounded(total, 2)
     sums = Contributions((3,)).bounded()
+    with pytest.raises(TypeError, match="it is the data, and is not pickled"):
+        pickle.dumps(sums)
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        sums.total.flags.writeable = True
     with pytest.raises(AttributeError):
         sums.total = total
     with pytest.raises(ValueError, match="read-only"):

@@ -51,8 +51,8 @@ SLACK = 1 + 1e-6  # of the norm of a whole sum, which is computed in floating po
 class Bounded:
     """A sum of what privacy units contribute, each of them NORM_BOUND at most, before noise: the data, and secret.
 
-    `Contributions` makes it, and nobody else can: `converse` adds noise to no other sum. It does not change, and is not
-    pickled.
+    `Contributions` makes it, and nobody else can: `converse` adds noise to no other sum. It does not change, and cannot
+    be pickled.
 
     Attributes
     ----------
@@ -83,6 +83,9 @@ class Bounded:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Bounded never changes: {name} cannot be set.")
 
+    def __reduce__(self) -> tuple:
+        raise TypeError("a Bounded cannot be made of a sum that was stored: it is the data, and is not pickled.")
+
     def __repr__(self) -> str:
         return f"<Bounded: a sum of shape {self.total.shape}, of units of L{self.norm} norm {self.bound} at most>"
 
@@ -96,7 +99,9 @@ def _make_bounded(total, norm):
 
 
 class Contributions:
-    """What privacy units contribute to a sum, added up part by part, and bounded whatever it is.
+    """What privacy units contribute to a sum, added up part by part, and bounded whatever the values are.
+
+    A unit's values belong in one call of one method: what several calls add is not compared.
 
     Parameters
     ----------
@@ -239,6 +244,7 @@ class Contributions:
             If it was returned before, as adding raises then.
         """
         total, self._total = self._open(), None
+        total.flags.writeable = False  # of the array itself: a view of another could be made writeable again
         return _make_bounded(total, self._norm)
 
 
