@@ -4,8 +4,8 @@ Texts in, 20 clusters and ten keywords of each out, by `make_insights_pipeline` 
 
 * 20 Newsgroups: raw posts, a tenth held out (1,884), groups are newsgroups.
 * Enron by sender: mails, a sender with all of its mails hidden; a tenth of the mails held out, groups are mailboxes.
-* TweetRumors: raw tweets, a fifth held out; groups are the five events of PHEME, whose tweets stand one event after the
-  other in the authors' file.
+* TweetRumors: raw tweets, a fifth held out; groups are the five events of PHEME. The authors' file does not name
+  them: they are taken to stand one after the other, in PHEME's sizes, and the borders were looked at by keywords only.
 
 Rows: NPMI of the pairs of a cluster's keywords in held-out texts, -1 for pairs that never meet; diversity, the share of
 different words among all keywords; and the NMI with the groups, if a held-out text goes to the cluster of whose

@@ -22,7 +22,7 @@ from skdplda.privacy import (
     epsilon_of,
     laplace_event,
     mechanism_of,
-    noises_of,
+    mechanisms_of,
     plan_partition,
     selection_event,
     zcdp_event,
@@ -153,7 +153,7 @@ def test_a_new_mechanism_reaches_sweeps_selections_and_audits(monkeypatch):
     row = replace(mechanism_of("laplace"), name="two-sided-geometric", label="two-sided geometric")
     monkeypatch.setitem(MECHANISMS, row.name, row)
     assert HDPLDA(mechanism=row.name).privacy_cost().epsilon == 10.0
-    assert noises_of("item_frequency") == ["laplace", row.name]
+    assert mechanisms_of("item_frequency") == ["laplace", row.name]
     plan = plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0, row.name)
     assert plan == replace(plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0), mechanism=row.name)
     with pytest.raises(ValueError, match=r"mechanism must be 'gaussian' or .* which bounds the L2 norm"):
@@ -229,7 +229,7 @@ def test_its_distribution_function_is_never_overstated(name, scale):
     assert (np.abs(np.exp(found) - exact) < 0.5 / scale).all()
 
 
-RULES = [(rule, noise) for rule in PartitionPlan.METHODS for noise in noises_of(rule)]
+RULES = [(rule, noise) for rule in PartitionPlan.METHODS for noise in mechanisms_of(rule)]
 
 
 @pytest.mark.parametrize(("rule", "noise"), RULES)

@@ -428,6 +428,7 @@ def process(monkeypatch):
     process = _open_ledgers.Process()
     monkeypatch.setattr(_open_ledgers, "PROCESS", process)
     monkeypatch.setattr(_open_ledgers, "ancestors", lambda: iter(()))
+    monkeypatch.setattr(os, "getppid", lambda: 0)  # pytest may be a child of process 1
     monkeypatch.delenv("SKDPLDA_LEDGER", raising=False)
     return process
 

@@ -26,7 +26,7 @@ from skdplda.audit._released_checks import (
 )
 from skdplda.local import LocalRandomizer
 from skdplda.models import BaseRoundsModel, PrivateCGSLDA
-from skdplda.privacy import ACCOUNTINGS, PartitionPlan, is_of_package, noises_of
+from skdplda.privacy import ACCOUNTINGS, PartitionPlan, is_of_package, mechanisms_of
 from skdplda.privacy import MECHANISMS as NOISES
 from skdplda.published import CLAIMED_ACCOUNTINGS
 
@@ -65,7 +65,7 @@ SELECTION = {"epsilon": 1.0, "delta": 0.01, "max_words_per_unit": SINGLE_WORDS}
 SELECTIONS = [  # every rule, and its every noise
     {"method": rule, **({"mechanism": noise} if noise else {}), **SELECTION}
     for rule in PartitionPlan.METHODS
-    for noise in (None, *noises_of(rule)[1:])
+    for noise in (None, *mechanisms_of(rule)[1:])
 ]
 ROUNDS = {**SMALL, "max_norm": 5.0}
 TOKENS = {"n_components": 2, "max_iter": 3, "delta": 1e-10}

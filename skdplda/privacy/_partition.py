@@ -34,8 +34,8 @@ __all__ = [
     "epsilon_needed",
     "has_levels",
     "level_parts",
+    "mechanisms_of",
     "most_units",
-    "noises_of",
     "plan_partition",
     "select_partitions",
     "select_words",
@@ -167,9 +167,9 @@ def discount():
     return math.floor(1000 * float(most.min())) / 1000
 
 
-def noises_of(mechanism):
+def mechanisms_of(method):
     """Return the names of the noise that a selection has a theorem for, its default first; none for its own only."""
-    return [law.name for law in MECHANISMS.values() if law.norm == NORM.get(mechanism) and law.log_cdf is not None]
+    return [law.name for law in MECHANISMS.values() if law.norm == NORM.get(method) and law.log_cdf is not None]
 
 
 @lru_cache(maxsize=64)
@@ -186,11 +186,11 @@ def plan_partition(
 
     An epsilon of inf selects every word that is used. Where the noise needs a delta, half of it is for words that one
     unit alone uses. A policy stops to fill a word `cutoff` scales of noise above the threshold. `mechanism` is one of
-    `noises_of(mechanism)`, None its default. With `part`, which `has_levels` allows, the plan has so much of the
+    `mechanisms_of(method)`, None its default. With `part`, which `has_levels` allows, the plan has so much of the
     precision of noise, and of the delta for new words; events of all parts add up to that of the whole. ValueError if a
     parameter is out of range, or the budget needs more noise than can be drawn.
     """
-    known = noises_of(method)
+    known = mechanisms_of(method)
     if mechanism is not None and mechanism not in known:
         why = f"bounds the L{NORM[method]} norm of what a unit gives" if known else "has a theorem for its own alone"
         raise ValueError(
@@ -229,7 +229,7 @@ def plan_partition(
 
 def has_levels(method: str, mechanism: str | None) -> bool:
     """Say whether n-grams can be selected by levels: the parts of a budget must add up to one event."""
-    return method in ROUNDS and mechanism_of(mechanism or noises_of(method)[0]).adds_precisions
+    return method in ROUNDS and mechanism_of(mechanism or mechanisms_of(method)[0]).adds_precisions
 
 
 def level_parts(n_levels: int) -> list[float]:
