@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
 from skdplda._arithmetic import exp, log, root
+from skdplda._checks import check_structure
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
 from skdplda._validation import (
@@ -23,7 +24,6 @@ from skdplda._validation import (
     check_groups,
     check_is_fitted,
     check_same_rows,
-    check_structure,
     fit_context,
     names_of,
     note_groups,

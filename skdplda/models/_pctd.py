@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, log, matmul, total
+from skdplda._checks import check_structure, effective_n_jobs
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._released import order_tokens
 from skdplda._texts import words_of
@@ -21,9 +22,7 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_is_fitted,
-    check_structure,
     counts_of,
-    effective_n_jobs,
     fit_context,
     tokens_of,
 )

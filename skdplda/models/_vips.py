@@ -11,6 +11,7 @@ from uuid import uuid4
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from skdplda._checks import effective_n_jobs
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     PRIOR,
@@ -20,7 +21,6 @@ from skdplda._validation import (
     check_groups,
     check_memory,
     check_same_rows,
-    effective_n_jobs,
     fit_context,
 )
 from skdplda._warnings import warn

@@ -13,9 +13,10 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._arithmetic import eigen, log, matmul, mean, normal, orthonormal, total
+from skdplda._checks import is_integer
 from skdplda._texts import check_texts, most_frequent
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
-from skdplda._validation import HIDDEN, is_integer
+from skdplda._validation import HIDDEN
 from skdplda._warnings import warn
 
 __all__ = ["PublicPrior", "WordPrior", "checked_numbers", "has_vectors", "seeded_names", "unit_rows"]
