@@ -31,6 +31,7 @@ __all__ = [
     "THREADS",
     "FittedTopics",
     "Interval",
+    "NamedKinds",
     "Options",
     "StrOptions",
     "check_block",
@@ -101,6 +102,20 @@ class IntegerSeed(AnyInterval):
     def is_satisfied_by(self, val):
         """Whether a value is one."""
         return is_integer(val) and super().is_satisfied_by(val)
+
+
+class NamedKinds(Options):
+    """Instances of some classes, which errors name as users import them, with a hint at what else was meant."""
+
+    def __init__(self, kinds, hint):
+        self.kinds, self.hint, self.hidden = kinds, hint, False
+
+    def is_satisfied_by(self, val):
+        """Whether a value is one of them."""
+        return isinstance(val, self.kinds)
+
+    def __str__(self):
+        return f"an instance of {' or '.join(kind.__name__ for kind in self.kinds)} ({self.hint})"
 
 
 THREADS = [Interval(Integral, -LARGEST_COUNT, None, closed="left"), None]  # for n_jobs
@@ -181,6 +196,12 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
     if not reset and finite and is_plain(X, estimator):
         return X  # as validate_data would, in a tenth of its time, which a single document takes many times
     refuse_bags(X)
+    if are_texts(X):
+        raise ValueError(
+            "X must be a matrix of word counts, one row a document; got texts. Count public words first, by"
+            " CountVectorizer(vocabulary=...) in a pipeline, or let make_fdptm_pipeline(epsilon=..., delta=...) choose"
+            " words privately: it takes texts."
+        )
     if not hasattr(X, "columns") and getattr(X, "dtype", None) == np.float16:  # SciPy has no sparse matrices of these
         X = X.astype(np.float32)
     options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": finite}
@@ -191,6 +212,7 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
     except (ValueError, TypeError) as error:
         kind, said = type(error), re.sub(r"(?s)(to float: ).*", r"\1a text", str(error))
         said = re.sub(r"(?s)array=.*\n(?=Reshape)", "", said)
+        said = re.sub(r"(?s)(contains NaN\.).*", r"\1 Put 0 where a word does not occur.", said)
         said = re.sub(r"(?s)(Complex data not supported)\n.*", r"\1: X must hold real numbers.", said)
         if re.search(r"to float: |float\(\) argument|with a sequence", said):
             said = f"X must be a matrix of numbers, and an entry is none: {said.rstrip('.')}."
@@ -264,6 +286,11 @@ def check_embeddings(estimator, X, *, reset=True, name="X"):
             " make_insights_pipeline(epsilon, delta, embedder=...) takes texts."
         )
     X = check_matrix(estimator, X, reset=reset, finite=False)
+    if sp.issparse(X) and X.dtype.kind in "iu":  # as CountVectorizer makes them
+        raise ValueError(
+            f"{name} must have embeddings, one row a document; got a sparse matrix of integers, as word counts are."
+            " Embed the texts by a public model; give embeddings that are such a matrix as floats."
+        )
     if X.shape[1] > MOST_DIMENSIONS:
         raise ValueError(f"{name} must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")
     if X.dtype.kind == "c":
@@ -278,7 +305,9 @@ def check_embeddings(estimator, X, *, reset=True, name="X"):
 
 
 def are_texts(X):
-    """Whether a list, or the first row of a table, is of texts, whole or cut into words, and not of numbers."""
+    """Whether a text, a list, or the first row of a table, is of texts, whole or cut into words, and not of numbers."""
+    if isinstance(X, str):
+        return True
     if isinstance(X, pd.DataFrame) or (isinstance(X, np.ndarray) and X.ndim == 2):
         first = (X.iloc[:1].to_numpy() if isinstance(X, pd.DataFrame) else X[:1]).ravel()
         return first.dtype.kind in "US" or any(

@@ -201,7 +201,7 @@ def test_every_format_gives_the_same_counts(tmp_path):
             "id,body\n1,a\n",
             "a.csv",
             ["--vocabulary", "words.txt", "--column", "text"],
-            "--column: none of the 2 columns",
+            "--column: none of the 2 columns ('id', 'body') in line 1",
         ),
         ("1\n1\n1\n1 1 1\n", "docword.a.txt", [], "--vocabulary is needed"),
         ("apple\n", "a.txt", ["--vocabulary", "none.txt"], "none.txt"),

@@ -416,7 +416,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             if clash := sorted(set(budget(1.0)) & set(parameters)):
                 raise ValueError(
                     f"param_grid must not hold {clash[-1]!r}: the search sets it so that the total is"
-                    f" epsilon={self.epsilon!r}."
+                    f" epsilon={self.epsilon!r}. To compare values of it, search on public data by GridSearchCV, or"
+                    " make a search for each."
                 )
             trial = self._trial(parameters, budget(1.0))
             known = trial.get_params()

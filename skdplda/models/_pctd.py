@@ -35,7 +35,7 @@ from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoun
 from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
-from skdplda.priors._public import PublicPrior, WordPrior
+from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior
 from skdplda.privacy import KNOWN, Spending, seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
@@ -166,7 +166,7 @@ class PCTD(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
-        "prior": [PublicPrior, WordPrior, None],
+        "prior": PUBLIC_PRIOR,
         "noise": [StrOptions({"statistics", "units"})],
         "similarity": ["sparse matrix", "array-like", None],
         "tau": [Interval(Real, 0, 1e6, closed="both")],

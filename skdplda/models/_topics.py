@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from skdplda._arithmetic import log, matmul, mean, total
+from skdplda._checks import is_integer
 from skdplda._types import ArrayLike, Function
 from skdplda._validation import check_is_fitted
 from skdplda._warnings import warn
@@ -146,7 +147,7 @@ class TopicsMixin:
             near = [name for name in names if isinstance(name, str) and str(word).lower() in name.lower()][:5]
             raise ValueError(
                 f"word must be one of the {len(names)} words of the model; got {word!r}."
-                + (f" Near: {', '.join(map(repr, near))}." if near else "")
+                + (f" Near: {', '.join(map(repr, near))}." if near else " top_words() has the words of each topic.")
             )
         column, sizes, clear = found[0], self._topic_sizes(), self._clear_words()
         probability = self.topic_word_[:, column]
@@ -359,8 +360,8 @@ class TopicsMixin:
 
     def _top_columns(self, n, relevance):
         """Return the columns of the most relevant words, of shape (n_components, n), or of all words if fewer."""
-        if n < 1:
-            raise ValueError(f"n_words must be at least 1; got {n}.")
+        if not is_integer(n) or n < 1:
+            raise ValueError(f"n_words must be an integer of at least 1; got {n!r}.")
         return np.argsort(-self._relevance(relevance), axis=1, kind="stable")[:, :n]
 
     def _topic_sizes(self):
