@@ -1,11 +1,15 @@
 """Checks of raw texts, before anything is spent on them; the words that transformers of texts count."""
 
 import os
+import re
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+
+from skdplda._warnings import warn
 
 __all__ = [
     "DEFAULT_STOP_WORDS",
@@ -13,13 +17,20 @@ __all__ = [
     "NamedCounts",
     "WordColumnsMixin",
     "check_texts",
+    "hint_at_clauses",
     "holds_texts",
     "most_frequent",
     "words_of",
 ]
 
 DEFAULT_STOP_WORDS = "english"
-LETTERS = r"(?u)\b[^\W\d_]\w+\b"  # words of two characters or more that begin with a letter: no numbers
+# Words of two characters or more that begin with a letter: no numbers. `\w` lacks the vowel signs of Indic scripts, and
+# accents and signs that are characters of their own.
+LETTERS = r"(?u)\b[^\W\d_][\w\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0dff]+"
+# What a clause is in scripts without spaces between words, where it is cut as one word: Han and kana; Thai, Lao, Khmer
+# and Burmese, whose letters are more. Words are shorter.
+CLAUSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{6,}|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{16,}")
+LOOKED_AT = 1000  # different words
 KINDS = {"filename": "the name of a file", "file": "an open file"}  # by `input`; else "content"
 
 
@@ -138,6 +149,18 @@ class _Checked:
 
     def __len__(self):
         return len(self._documents)
+
+
+def hint_at_clauses(words):
+    """Warn where more than a third of words are clauses, of a script without spaces; it shows none of them."""
+    words = list(islice(words, LOOKED_AT))
+    if 3 * sum(CLAUSE.search(word) is not None for word in words) > len(words):
+        warn(
+            "the texts have no spaces between words, as in Chinese, Japanese or Thai, and whole clauses count as words:"
+            " hardly one of them will be selected. Give tokenizer, a function that cuts a text into words, such as"
+            " jieba.lcut; doc/vocabulary.rst has it for several languages.",
+            UserWarning,
+        )
 
 
 def most_frequent(X, n):

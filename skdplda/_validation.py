@@ -43,6 +43,7 @@ __all__ = [
     "check_public_words",
     "check_same_rows",
     "check_sample_weight",
+    "copy_of_fitted",
     "counts_of",
     "fit_context",
     "fitted_parameter",
@@ -367,6 +368,15 @@ def noted_groups(estimator):
     """Return what identifies the users of an estimator's fit; None where this process does not know them."""
     guarantee, digest = FITTED_GROUPS.get(estimator, (None, None))
     return digest if guarantee is getattr(estimator, "privacy_guarantee_", None) else None  # else it was fitted again
+
+
+def copy_of_fitted(estimator):
+    """Return a copy that shares the arrays of a fitted estimator; `noted_groups` are its own, too."""
+    check_is_fitted(estimator)
+    model = copy(estimator)
+    if estimator in FITTED_GROUPS:
+        FITTED_GROUPS[model] = FITTED_GROUPS[estimator]
+    return model
 
 
 def check_counts(estimator, X, *, reset):

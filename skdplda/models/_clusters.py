@@ -262,7 +262,7 @@ class BaseClusterModel(BaseTopicModel):
     def _topic_sizes(self):
         """Return each cluster's share of the released sizes; one below its noise counts as that noise."""
         check_is_fitted(self)
-        sizes = np.maximum(self.cluster_sizes_, max(self.size_deviation_, 1e-9))
+        sizes = np.maximum(self.cluster_sizes_, np.maximum(self.size_deviation_, 1e-9))
         return sizes / total(sizes)
 
     def _clear_clusters(self):
@@ -360,23 +360,52 @@ class BaseClusterModel(BaseTopicModel):
         return projection_matrix(fitted_parameter(self, "projection"), self.n_features_in_)
 
     def merge_topics(self, groups: Any) -> Any:
-        """Refuse to merge clusters, which have directions beside their words.
+        """Make one cluster of each group of clusters: post-processing, of released values.
+
+        Its direction is that of the mean of theirs, weighted by their released sizes; sizes, and scores of words, add
+        up.
 
         Parameters
         ----------
         groups : sequence of sequences
-            Ignored.
+            As in other models.
+
+        Returns
+        -------
+        model : estimator
+            A copy with fewer clusters, whose `size_deviation_` has a number for each of them. This model does not
+            change.
 
         Raises
         ------
         ValueError
-            Always.
+            If there is no such cluster, or one is in two groups, or the clusters have no words.
         """
-        raise ValueError("merge_topics is for topics of words: clusters have directions too. Fit fewer clusters.")
+        self._check_words()
+        return super().merge_topics(groups)
+
+    def _merged_places(self, members):
+        centers = matmul(members, self.cluster_centers_ * self._topic_sizes()[:, None])
+        lengths = np.sqrt(total(centers * centers, axis=1, keepdims=True))
+        deviations = np.broadcast_to(self.size_deviation_, (members.shape[1],))
+        scores = self._scores()
+        if scores is not None:  # below 0 are those of words that a cluster is not asked for
+            scores = np.stack([_added(scores[row > 0]) for row in members])
+        return {
+            "cluster_centers_": centers / np.where(lengths > 0, lengths, 1.0),
+            "cluster_sizes_": matmul(members, self.cluster_sizes_),
+            "size_deviation_": np.sqrt(matmul(members, deviations * deviations)),
+            "keyword_scores_": scores,
+        }
 
     def _names_of_words(self, feature_names):
         self._check_words()
         return super()._names_of_words(feature_names)
+
+
+def _added(scores):
+    """Return the scores of words in clusters together, (n_words,)."""
+    return np.where((scores >= 0).any(axis=0), total(np.maximum(scores, 0), axis=0), scores.max(axis=0))
 
 
 def projected_rows(vectors, given):

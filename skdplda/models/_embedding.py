@@ -565,7 +565,7 @@ ShardedCounts
         with np.errstate(invalid="ignore", divide="ignore"):
             super()._set_fitted(guarantee, components_, **attributes)
         if hasattr(self, "topic_word_") and self.words_ is not None:
-            self.name_topics()
+            self.topic_names_ = self.name_topics().topic_names_
 
 
 def projected_e_step(X, units=None, *, projection, n_words, **options):

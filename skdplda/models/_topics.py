@@ -1,23 +1,23 @@
 """What fitted and released models tell of their topics: words, sizes, noise, names. All of it is post-processing."""
 
 import math
-from copy import copy
 from itertools import combinations
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy.cluster.hierarchy import linkage
+from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 
 from skdplda._arithmetic import log, matmul, mean, total
 from skdplda._checks import is_integer
 from skdplda._types import ArrayLike, Function
-from skdplda._validation import check_is_fitted
+from skdplda._validation import check_is_fitted, copy_of_fitted, fitted_parameter
 from skdplda._warnings import warn
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
+from skdplda.priors import PublicPrior, nearest_words
 
 __all__ = ["NAMING", "RELEVANCE", "TopicsMixin", "distinct_triples", "warn_of_noise"]
 
@@ -119,35 +119,47 @@ class TopicsMixin:
             index=pd.RangeIndex(len(top), name="topic"),
         )
 
-    def find_topics(self, word: str, feature_names: ArrayLike | None = None) -> pd.DataFrame:
+    def find_topics(
+        self, word: str, feature_names: ArrayLike | None = None, *, word_vectors: PublicPrior | None = None
+    ) -> pd.DataFrame:
         """The topics of a word, the one in which most of its released occurrences lie first.
 
         Parameters
         ----------
         word : str
-            A word of the vocabulary.
+            A word of the vocabulary; or any word that public vectors know, which stands for the word that is nearest
+            to it among those of the vocabulary.
         feature_names : array-like of str of shape (n_words,), default=None
             As in `top_words`.
+        word_vectors : PublicPrior or None, default=None
+            Public vectors of words, as by `PublicPrior.from_vectors`. None: those of the model's `prior`, where it has
+            one; a released model has none.
 
         Returns
         -------
-        topics : DataFrame of shape (n_components, 5)
+        topics : DataFrame of shape (n_components, 6)
             One row a topic, by number. "name"; "share" of the word's occurrences that the topic has, by the released
             sizes; "probability" of the word in the topic; "rank" among the topic's words by relevance, from 1;
-            "noise", whether the word does not stand out of the noise there, missing where the noise is not known.
+            "noise", whether the word does not stand out of the noise there, missing where the noise is not known;
+            "word", the word of the vocabulary that was looked up.
 
         Raises
         ------
         ValueError
-            If the word is not in the vocabulary.
+            If the word is not in the vocabulary, and no vectors say what is near to it.
         """
         names = self._names_of_words(feature_names)
         found = np.flatnonzero(names == word)
+        if len(found) != 1:
+            found = nearest_words(
+                fitted_parameter(self, "prior") if word_vectors is None else word_vectors, word, names
+            )
         if len(found) != 1:
             near = [name for name in names if isinstance(name, str) and str(word).lower() in name.lower()][:5]
             raise ValueError(
                 f"word must be one of the {len(names)} words of the model; got {word!r}."
                 + (f" Near: {', '.join(map(repr, near))}." if near else " top_words() has the words of each topic.")
+                + " For another word give word_vectors=PublicPrior.from_vectors(...), vectors that know it."
             )
         column, sizes, clear = found[0], self._topic_sizes(), self._clear_words()
         probability = self.topic_word_[:, column]
@@ -160,6 +172,7 @@ class TopicsMixin:
                 "probability": probability,
                 "rank": 1 + (scores > scores[:, [column]]).sum(axis=1),
                 "noise": pd.array([pd.NA] * len(mass) if clear is None else ~clear[:, column], dtype="boolean"),
+                "word": names[column],
             },
             index=pd.RangeIndex(len(mass), name="topic"),
         )
@@ -188,24 +201,17 @@ class TopicsMixin:
 
         Returns
         -------
-        self : estimator
-            The model itself.
+        model : estimator
+            A copy with these names. This model does not change.
 
         Raises
         ------
         ValueError
             If there is no such topic, or two would have one name.
         """
-        check_is_fitted(self)
-        called = self.get_feature_names_out().tolist()
-        if isinstance(names, dict):
-            changed = list(called)
-            for topic, name in names.items():
-                changed[self._number_of(topic)] = name
-        else:
-            changed = list(names)
-        self.topic_names_ = checked_names(changed, len(called))
-        return self
+        model = copy_of_fitted(self)
+        model.topic_names_ = self._new_names(names)
+        return model
 
     def name_topics(self, function: Function | None = None, n_words: int = 10) -> Self:
         """Name each topic by its words, which are released: a name tells nothing that they do not.
@@ -221,8 +227,8 @@ class TopicsMixin:
 
         Returns
         -------
-        self : estimator
-            The model itself. Where topics would have the same name, it is followed by the topic's number.
+        model : estimator
+            A copy with these names. Where topics would have the same name, it is followed by the topic's number.
 
         Raises
         ------
@@ -265,7 +271,7 @@ class TopicsMixin:
             If there is no such topic, or one is in two groups.
         """
         check_is_fitted(self)
-        n_topics = len(self.topic_word_)
+        n_topics = self._n_features_out
         place = np.arange(n_topics)
         seen = set()
         for group in groups:
@@ -286,7 +292,62 @@ class TopicsMixin:
                 "merged_prior_": matmul(members, self._prior_of_topics()),
                 "signal_to_noise_": cells,
                 "topic_signal_to_noise_": None if cells is None else root_mean_square(cells),
+                **self._merged_places(members),
             }
+        )
+
+    def reduce_topics(self, n_topics: int) -> Self:
+        """Merge the nearest topics until so many are left: post-processing, of released values.
+
+        The tree of `topic_hierarchy` is cut, and `merge_topics` makes one of each branch.
+
+        Parameters
+        ----------
+        n_topics : int
+            How many topics there are to be, from 1 to those of the model.
+
+        Returns
+        -------
+        model : estimator
+            A copy with as many topics, or fewer where topics are equally near. This model does not change.
+
+        Raises
+        ------
+        ValueError
+            If `n_topics` is another number.
+        """
+        check_is_fitted(self)
+        n = self._n_features_out
+        if not is_integer(n_topics) or not 1 <= n_topics <= n:
+            raise ValueError(f"n_topics must be an integer from 1 to {n}, the topics of the model; got {n_topics!r}.")
+        group = cut_tree(self.topic_hierarchy(), n_topics)[:, 0] if n > 1 else np.zeros(n, int)
+        return self.merge_topics([np.flatnonzero(group == g).tolist() for g in range(group.max() + 1)])
+
+    def document_info(self, X: Any) -> pd.DataFrame:
+        """A table of documents, for who may see them: the guarantee does not cover it. Do not publish it.
+
+        Parameters
+        ----------
+        X : what `transform` takes
+            Documents: counts, texts for a model released with its text settings, embeddings for clusters.
+
+        Returns
+        -------
+        info : DataFrame of shape (n_documents, 4)
+            One row a document, with the index of X if that has one. "topic", the number of the one that holds most of
+            it; "name"; "probability", its share of the document; "noise", as in `topic_info`.
+        """
+        shares = np.asarray(self.transform(X))  # type: ignore[attr-defined]
+        topic, noise = shares.argmax(axis=1), self._noise_topics()
+        index = getattr(X, "index", None)
+        return pd.DataFrame(
+            {
+                "topic": topic,
+                "name": self.get_feature_names_out()[topic],
+                "probability": shares[np.arange(len(topic)), topic],
+                "noise": pd.array([pd.NA] * len(topic) if noise is None else noise[topic], dtype="boolean"),
+            },
+            index=index if isinstance(index, pd.Index) else pd.RangeIndex(len(topic), name="document"),
         )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -312,15 +373,31 @@ class TopicsMixin:
     def _n_features_out(self):
         return self.topic_word_.shape[0]
 
+    def _new_names(self, names):
+        """Return names of all topics: those that are given, by number or former name, or as they are called."""
+        check_is_fitted(self)
+        changed = self.get_feature_names_out().tolist()
+        n_topics = len(changed)
+        if isinstance(names, dict):
+            for number, name in [(self._number_of(topic), name) for topic, name in names.items()]:
+                changed[number] = name
+        else:
+            changed = list(names)
+        return checked_names(changed, n_topics)
+
     def _merged(self, tables):
         """Return a copy with these fitted attributes."""
-        model = copy(self)
+        model = copy_of_fitted(self)
         for name, value in tables.items():
             vars(model).pop(name, None)
             if value is not None:
                 setattr(model, name, value)
         model.topic_word_ = model.components_ / total(model.components_, axis=1, keepdims=True)
         return model
+
+    def _merged_places(self, members):
+        """Return what else a model has of topics that are merged; `members` are flags, (n_merged, n_components)."""
+        return {}
 
     def _prior_of_topics(self):
         """Return the prior of topic proportions, of shape (n_components,), that of merged topics included."""

@@ -19,7 +19,16 @@ from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
 from skdplda._validation import HIDDEN, NamedKinds
 from skdplda._warnings import warn
 
-__all__ = ["PUBLIC_PRIOR", "PublicPrior", "WordPrior", "checked_numbers", "has_vectors", "seeded_names", "unit_rows"]
+__all__ = [
+    "PUBLIC_PRIOR",
+    "PublicPrior",
+    "WordPrior",
+    "checked_numbers",
+    "has_vectors",
+    "nearest_words",
+    "seeded_names",
+    "unit_rows",
+]
 
 # Of public texts: the most words that are counted, or have vectors, which take a matrix of pairs of words: 400 MB.
 MOST_WORDS = 10_000
@@ -530,6 +539,18 @@ def has_vectors(prior):
 def seeded_names(prior):
     """Return the names of the seeded topics of a public prior; none of None."""
     return () if prior is None else prior.topic_names if isinstance(prior, PublicPrior) else prior.names
+
+
+def nearest_words(prior, word, words, n_words=1):
+    """Return the numbers of the words with the largest cosines to a word, nearest first; none without vectors of it."""
+    if not isinstance(prior, PublicPrior) or not all(isinstance(one, str) for one in [word, *words]):
+        return np.empty(0, int)
+    vectors = _joined([_vectors_for(*layer, [word, *words]) for layer in prior._vectors])
+    if vectors is None:
+        return np.empty(0, int)
+    cosines = matmul(vectors[1:], vectors[0])
+    order = np.argsort(-cosines, kind="stable")[:n_words]
+    return order[cosines[order] > 0]
 
 
 def unit_rows(rows):

@@ -94,7 +94,7 @@ def _markdown(model, content, marked):
         "```python",
         "from skdplda import load_released",
         "",
-        "model = load_released(path)",
+        f"model = load_released(path{', tokenizer=...' if 'tokenizer' in (model.text_ or {}) else ''})",
         "print(model.privacy_guarantee_)",
         f"model.transform({argument})",
         "```",

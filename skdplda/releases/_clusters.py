@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from skdplda._arithmetic import total
 from skdplda._types import ArrayLike, Sequence
 from skdplda.models import BaseClusterModel
 from skdplda.privacy import PrivacyGuarantee
@@ -30,7 +31,7 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
         What is taken away from rows of length 1.
     cluster_sizes : array-like of shape (n_components,)
         Number of documents, or weight of users, with noise.
-    size_deviation : float
+    size_deviation : float or array-like of shape (n_components,)
         Standard deviation of each size.
     concentration : float
         How sharply `transform` divides a text.
@@ -84,7 +85,7 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
         cluster_centers: ArrayLike,
         centre: ArrayLike,
         cluster_sizes: ArrayLike,
-        size_deviation: float,
+        size_deviation: ArrayLike,
         concentration: float,
         projection: ArrayLike | None = None,
         privacy_guarantee: PrivacyGuarantee,
@@ -105,7 +106,9 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
         n_dimensions = self.cluster_centers_.shape[1]
         self.centre_ = _numbers("centre", centre, (n_dimensions,))
         self.cluster_sizes_ = _numbers("cluster_sizes", cluster_sizes, (n_components,))
-        self.size_deviation_ = float(_numbers("size_deviation", size_deviation, ()))
+        several = np.ndim(size_deviation) > 0  # of merged clusters
+        size_deviation = _numbers("size_deviation", size_deviation, (n_components,) if several else ())
+        self.size_deviation_ = size_deviation if several else float(size_deviation)
         self.concentration_ = float(_numbers("concentration", concentration, ()))
         self.projection_ = None if projection is None else _numbers("projection", projection, (None, n_dimensions))
         self.keyword_scores_ = (
@@ -115,13 +118,15 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
         lengths = np.sqrt((self.cluster_centers_**2).sum(axis=1))
         if not np.allclose(lengths[lengths > 0], 1):
             raise ValueError("cluster_centers must be of length 1, or zeros; got others.")
-        if not (self.size_deviation_ >= 0 and self.concentration_ >= 0 and self.centre_ @ self.centre_ <= 1 + 1e-9):
+        if not (
+            np.all(self.size_deviation_ >= 0) and self.concentration_ >= 0 and self.centre_ @ self.centre_ <= 1 + 1e-9
+        ):
             raise ValueError("size_deviation and concentration must be from 0, and centre of length 1 at most.")
 
         self.topic_sizes_ = self._topic_sizes()
         self.topic_sizes_.flags.writeable = False
         if topic_names is not None:
-            self.rename_topics(list(topic_names))
+            self.topic_names_ = self._new_names(list(topic_names))
 
     @property
     def words_(self) -> np.ndarray | None:
@@ -131,6 +136,23 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
     def _fitted_projection(self):
         return self.projection_
 
+    def _merged(self, tables):
+        return ReleasedClusterModel(
+            tables["components_"] / total(tables["components_"], axis=1, keepdims=True),
+            self.vocabulary_,
+            cluster_centers=tables["cluster_centers_"],
+            centre=self.centre_,
+            cluster_sizes=tables["cluster_sizes_"],
+            size_deviation=tables["size_deviation_"],
+            concentration=self.concentration_,
+            projection=self.projection_,
+            privacy_guarantee=self.privacy_guarantee_,
+            details=self.details_,
+            topic_names=tables["topic_names_"],
+            signal_to_noise=tables["signal_to_noise_"],
+            keyword_scores=tables["keyword_scores_"],
+        )
+
     def _takes(self):
         return ["embeddings"]
 
@@ -139,7 +161,7 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
             "cluster_centers": self.cluster_centers_,
             "centre": self.centre_,
             "cluster_sizes": self.cluster_sizes_,
-            "scale": np.array([self.size_deviation_, self.concentration_]),
+            "scale": np.append(self.size_deviation_, self.concentration_),
             "projection": self.projection_,
             "keyword_scores": self.keyword_scores_,
         }

@@ -4,7 +4,7 @@ import json
 import os
 
 from skdplda._files import DAMAGE
-from skdplda._types import PathLike
+from skdplda._types import Function, PathLike
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import _file
 from skdplda.releases._clusters import ReleasedClusterModel
@@ -13,7 +13,7 @@ from skdplda.releases._model import ReleasedTopicModel
 __all__ = ["load_released"]
 
 
-def load_released(path: PathLike) -> ReleasedTopicModel:
+def load_released(path: PathLike, *, tokenizer: Function | None = None) -> ReleasedTopicModel:
     """Read a model that `save` of a released model has written.
 
     Nothing in the file is executed. The checksum shows damage; it is no signature: whoever edits a file on purpose can
@@ -23,6 +23,9 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
     ----------
     path : str or path-like
         The file.
+    tokenizer : callable or None, default=None
+        The function that the model was fitted with, where it was one that cuts texts; no file holds functions. None:
+        such a model has its topics, and takes counts.
 
     Returns
     -------
@@ -34,7 +37,8 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is none of ours, truncated, edited, or of a newer version.
+        If the file is none of ours, truncated, edited, or of a newer version; or the tokenizer is not wanted, or makes
+        none of the released words.
     """
     with open(path, "rb") as file:
         content = file.read()
@@ -47,15 +51,17 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
             "signal_to_noise": arrays.pop("signal_to_noise", None),
         }
         if "cluster_centers" in arrays:
-            size_deviation, concentration = arrays.pop("scale")
+            if tokenizer is not None:
+                raise ValueError("tokenizer must be None: clusters take embeddings.")
+            *deviations, concentration = arrays.pop("scale")
             return ReleasedClusterModel(
                 vocabulary=values["vocabulary"],
-                size_deviation=size_deviation,
+                size_deviation=deviations[0] if len(deviations) == 1 else deviations,
                 concentration=concentration,
                 **arrays,
                 **given,
             )
-        return ReleasedTopicModel(
+        model = ReleasedTopicModel(
             vocabulary=values["vocabulary"],
             doc_topic_prior=values["doc_topic_prior"],
             text=values["text"],
@@ -65,3 +71,6 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
         )
     except DAMAGE as error:
         raise ValueError(f"released model {os.fspath(path)!r} cannot be read: {error}") from None
+    if tokenizer is not None:
+        model.tokenizer = model._check_tokenizer(tokenizer)
+    return model

@@ -14,7 +14,7 @@ from skdplda._arithmetic import total
 from skdplda._checks import check_prior, is_integer
 from skdplda._files import refuse_existing, whole_file
 from skdplda._texts import check_texts, holds_texts
-from skdplda._types import ArrayLike, PathLike, Sequence
+from skdplda._types import ArrayLike, Function, PathLike, Sequence
 from skdplda._validation import HIDDEN
 from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
@@ -37,11 +37,11 @@ TEXT_SETTINGS = (
 
 SPACES = "\t\n\r\u2028\u2029"  # stand in n-grams of characters; cards and commands show a space
 LONGEST_NGRAM = 20  # that a file may have: longer ones would only take memory
-LETTER = r"(?:[^\W_]|[_\-'’@#&/:;,=]|\\[wWdDsS.\-+*]|\[\^?(?:\\[wWdDsS\-.\]\[^\\+*]|[^\[\]\\])+\])"
+CODE = r"\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}"  # of a character
+LETTER = rf"(?:[^\W_]|[_\-'’@#&/:;,=]|\\[wWdDsS.\-+*]|{CODE}|\[\^?(?:\\[wWdDsS\-.\]\[^\\+*]|{CODE}|[^\[\]\\])+\])"
 REPEAT = r"(?:[+*]|\{\d{1,3}(?:,\d{0,3})?\})"
-QUICK_PATTERN = re.compile(
-    rf"(?:\(\?[ui]+\))?(?:\\b(?:{LETTER})*{LETTER}{REPEAT}?\\b|(?:\\b)?(?:{LETTER})*{LETTER}{REPEAT}?)"
-)
+WORD = rf"(?:\\b(?:{LETTER})*{LETTER}{REPEAT}?\\b|(?:\\b)?(?:{LETTER})*{LETTER}{REPEAT}?)"
+QUICK_PATTERN = re.compile(rf"(?:\(\?[ui]+\))?{WORD}(?:\|{WORD})?")
 
 
 class ReleasedTopicModel(BaseTopicModel):
@@ -63,7 +63,8 @@ class ReleasedTopicModel(BaseTopicModel):
         Dirichlet prior of topic proportions.
     text : dict or None, default=None
         Parameters of :class:`~sklearn.feature_extraction.text.CountVectorizer` that cut a text into words. None: the
-        model takes counts only. A `token_pattern` must be of a form that takes time proportional to the text.
+        model takes counts only. A `token_pattern` must be of a form that takes time proportional to the text. Its
+        "tokenizer" is True where texts are cut by a function, which is `tokenizer`.
     details : dict or None, default=None
         Where the topics come from, for the model card: "estimator", "parameters". Like all text of a model, without
         control characters.
@@ -75,6 +76,8 @@ class ReleasedTopicModel(BaseTopicModel):
         None: "topic_0", "topic_1", ...
     signal_to_noise : array-like of shape (n_components, n_words) or None, default=None
         How far each word stands out in each topic, in standard deviations of the noise. None: not known.
+    tokenizer : callable or None, default=None
+        Cuts texts, where the model was fitted with such a function; the same one. Not saved. None: texts are refused.
 
     Attributes
     ----------
@@ -130,6 +133,7 @@ class ReleasedTopicModel(BaseTopicModel):
         topic_sizes: ArrayLike | None = None,
         topic_names: Sequence[str] | None = None,
         signal_to_noise: ArrayLike | None = None,
+        tokenizer: Function | None = None,
     ) -> None:
         topic_word = np.array(topic_word, dtype=np.float64, order="C")
         if topic_word.ndim != 2 or 0 in topic_word.shape:
@@ -152,10 +156,11 @@ class ReleasedTopicModel(BaseTopicModel):
         _check_clean(self.details_, "details")
         _check_clean([getattr(privacy_guarantee, field.name) for field in fields(privacy_guarantee)], "guarantee")
         self.n_jobs = n_jobs
+        self.tokenizer = self._check_tokenizer(tokenizer)
         self.topic_sizes_ = None if topic_sizes is None else _check_sizes(topic_sizes, n_components)
         self.signal_to_noise_ = None if signal_to_noise is None else _check_signal(signal_to_noise, topic_word.shape)
         if topic_names is not None:
-            self.rename_topics(list(topic_names))
+            self.topic_names_ = self._new_names(list(topic_names))
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Do nothing: the topics are what was released.
@@ -185,35 +190,35 @@ class ReleasedTopicModel(BaseTopicModel):
         Raises
         ------
         ValueError
-            If the model was released without text settings.
+            If the model was released without text settings, or lacks its tokenizer.
         """
         if self.text_ is None:
             raise ValueError(
                 f"this model was released without text settings: pass counts of its {self.n_features_in_} words, in"
                 " the order of vocabulary_."
             )
-        return CountVectorizer(**self.text_, vocabulary=self.vocabulary_.tolist())
+        if "tokenizer" in self.text_ and self.tokenizer is None:
+            raise ValueError(
+                "this model cuts texts by a function, which is not in its file: give load_released(path, tokenizer=...)"
+                " the one that its publisher names, or pass counts."
+            )
+        return CountVectorizer(**self.text_ | {"tokenizer": self.tokenizer}, vocabulary=self.vocabulary_.tolist())
 
-    def rename_topics(self, names: Any) -> Self:
-        """Call topics by names, in every table, picture, card and file.
-
-        Parameters
-        ----------
-        names : dict or sequence of str
-            Names by number, or former name, of the topics that get one; or one name for each topic.
-
-        Returns
-        -------
-        self : ReleasedTopicModel
-            The model itself.
-
-        Raises
-        ------
-        ValueError
-            If there is no such topic, two would have one name, or a name has control characters.
-        """
-        _check_clean(list(names.values() if isinstance(names, dict) else names), "names")
-        return super().rename_topics(names)
+    def _check_tokenizer(self, tokenizer):
+        """Return the function; refuse one that is not wanted, or that makes no released word of any of them."""
+        if tokenizer is None:
+            return None
+        if not callable(tokenizer) or not self.text_ or "tokenizer" not in self.text_:
+            raise ValueError(
+                f"tokenizer must be a function, of a model that was released with one; got {tokenizer!r:.60}."
+            )
+        words = {part for word in self.vocabulary_ for part in word.split(" ")}
+        if not any(word in tokenizer(word) for word in words):
+            raise ValueError(
+                f"tokenizer must be the function with which the model was fitted; got {tokenizer!r:.60}, which makes a"
+                " released word of none of them."
+            )
+        return tokenizer
 
     @property
     def id2word(self) -> Any:
@@ -326,6 +331,10 @@ class ReleasedTopicModel(BaseTopicModel):
     def _topic_sizes(self):
         return self.topic_sizes_
 
+    def _new_names(self, names):
+        _check_clean(list(names.values() if isinstance(names, dict) else names), "names")
+        return super()._new_names(names)
+
     def _merged(self, tables):
         return ReleasedTopicModel(
             tables["components_"] / total(tables["components_"], axis=1, keepdims=True),
@@ -338,6 +347,7 @@ class ReleasedTopicModel(BaseTopicModel):
             topic_sizes=None if self.topic_sizes_ is None else total(tables["components_"], axis=1),
             topic_names=tables["topic_names_"],
             signal_to_noise=tables["signal_to_noise_"],
+            tokenizer=self.tokenizer,
         )
 
     def _counts(self, X):
@@ -429,7 +439,7 @@ def _check_text(text, words):
         raise ValueError(f"text must be a dict of settings, or None; got a {type(text).__name__}.")
     if words is None:
         raise ValueError("text settings need a vocabulary: without one, no text can be counted.")
-    unknown = set(text) - set(TEXT_SETTINGS)
+    unknown = set(text) - {*TEXT_SETTINGS, "tokenizer"}
     if unknown:
         raise ValueError(f"text must have keys among {TEXT_SETTINGS}; got {sorted(unknown)}.")
     for name, value in text.items():
@@ -453,6 +463,7 @@ def _is_quick_pattern(value):
     `(a+)+b`. The form here is single letters and classes of letters, of which the last alone may repeat. A repeat at
     the end never has to give back a letter; where a word boundary follows, one must stand before the pattern too, and
     then a run of letters is tried once only, for no boundary lies within the part that did not match.
+    One other such pattern may follow, after "|": it is tried once more at each place.
     """
     found = isinstance(value, str) and len(value) <= 200 and QUICK_PATTERN.fullmatch(value)
     try:
@@ -490,6 +501,7 @@ SETTINGS = {
     "ngram_range": _is_range,
     "analyzer": _is_one_of("word", "char", "char_wb"),
     "binary": _YES,
+    "tokenizer": _is_one_of(True),
 }
 ALLOWED = {
     "encoding": "the name of an encoding",
@@ -499,9 +511,11 @@ ALLOWED = {
     "stop_words": "None, 'english' or a list of words",
     "token_pattern": (
         r"like (?u)\b\w\w+\b: letters and classes of which the last alone may repeat, with \b at both ends or none at"
-        " the end; others can take years on one word. Pass raw_text=False to release without text settings"
+        " the end, or two of these with | between; others can take years on one word. Pass raw_text=False to release"
+        " without text settings"
     ),
     "ngram_range": f"two integers from 1 to {LONGEST_NGRAM}, rising",
     "analyzer": "'word', 'char' or 'char_wb'",
     "binary": "True or False",
+    "tokenizer": "True, or left out",
 }

@@ -65,7 +65,8 @@ def release(
         If a step is not fitted.
     ValueError
         If the pipeline voids the guarantee (see `privacy_guarantee`), has no proven, finite guarantee, was
-        seeded, has no words for its columns, or cuts texts by functions, which no file can hold.
+        seeded, has no words for its columns, or cuts texts by functions, which no file can hold. A `tokenizer` may be
+        one: say beside the model which it is, since `load_released` must be given the same.
 
     Examples
     --------
@@ -133,11 +134,13 @@ def release(
             keyword_scores=model._scores(),
             **common,
         )
+    text = _text_settings(steps) if raw_text else None
     return ReleasedTopicModel(
         model.topic_word_,
         words,
         doc_topic_prior=model._prior_of_topics(),
-        text=_text_settings(steps) if raw_text else None,
+        text=text,
+        tokenizer=steps[0][1].tokenizer if text and "tokenizer" in text else None,
         n_jobs=model.n_jobs,
         topic_sizes=model._topic_sizes(),
         **common,
@@ -189,13 +192,15 @@ def _text_settings(steps):
     settings = {}
     for setting in TEXT_SETTINGS + ("preprocessor", "tokenizer"):
         value = own[setting]
-        if callable(value):
+        if setting == "tokenizer" and callable(value):
+            settings |= {"tokenizer": True, "token_pattern": None}  # which one, a file does not tell a reader to run
+        elif callable(value):
             raise ValueError(
-                f"{setting} of {name!r} is a function, which cannot be saved without pickle. Say it by token_pattern,"
-                " stop_words and the like, or pass raw_text=False: the released model then takes counts, and you"
-                " publish how texts are cut."
+                f"{setting} of {name!r} is a function, which cannot be saved without pickle. Say it by tokenizer,"
+                " token_pattern, stop_words and the like, or pass raw_text=False: the released model then takes counts,"
+                " and you publish how texts are cut."
             )
-        if setting in TEXT_SETTINGS:
+        elif setting in TEXT_SETTINGS:
             settings[setting] = _json_value(value)
     return settings
 

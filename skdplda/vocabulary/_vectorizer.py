@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._checks import is_integer
-from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, NamedCounts, WordColumnsMixin, check_texts
+from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, NamedCounts, WordColumnsMixin, check_texts, hint_at_clauses
 from skdplda._types import ArrayLike, Function, Iterator, Seed
 from skdplda._validation import check_is_fitted, check_public_words, fit_context, warn_of_missing_groups
 from skdplda.exceptions import EmptySelectionError
@@ -81,13 +81,16 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     preprocessor : callable or None, default=None
         As in `CountVectorizer`. Affects privacy: yes, if it remembers other documents; it must read one at a time.
     tokenizer : callable or None, default=None
-        As in `CountVectorizer`. Affects privacy: yes, as `preprocessor`.
+        As in `CountVectorizer`; for languages without spaces between words. A released model is loaded with the same
+        one. Affects privacy: yes, as `preprocessor`.
     stop_words : {"english"}, list or None, default="english"
-        Words to leave out; they must not depend on the documents. For another language give a public list of its stop
-        words. None leaves no word out. Affects privacy: yes.
-    token_pattern : str or None, default=r"(?u)\\b[^\\W\\d_]\\w+\\b"
+        Words to leave out; they must not depend on the documents. `skdplda.datasets.stop_words` has public lists of
+        other languages. None leaves no word out. Affects privacy: yes.
+    token_pattern : str or None
         What a word is. The default is that of `CountVectorizer` without words that begin with a digit or an underscore,
-        so without numbers. None is that of `CountVectorizer`. Affects privacy: no.
+        so without numbers; and with the vowel signs of Hindi, Bengali and their like, and accents of their own:
+        r"(?u)\\b[^\\W\\d_][\\w\\u0300-\\u036f\\u064b-\\u065f\\u0900-\\u0963\\u0966-\\u0dff]+". None is that of
+        `CountVectorizer`. Affects privacy: no.
     ngram_range : tuple of int (least, most), default=(1, 1)
         As in `CountVectorizer`. With analyzer="word", Gaussian noise and a method by rounds ("sieve",
         "weighted_gaussian", "sips", "mad", "mad2r") n-grams are selected by levels, which share the budget: an n-gram
@@ -305,6 +308,17 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         own = any(callable(part) for part in (self.analyzer, self.tokenizer, self.preprocessor))
         return check_texts(raw_documents, input=self.input, own=own)
 
+    def _check_words(self, words):
+        """Refuse what a function of the user's made that is no word, and warn of clauses; nothing is spent yet."""
+        strange = next((type(word).__name__ for word in words if not isinstance(word, str)), None)
+        if strange is not None:
+            raise ValueError(
+                f"tokenizer, or analyzer, must make str of a text; got a {strange}. Give the words of its tokens."
+                " Nothing was spent."
+            )
+        if self.analyzer == "word" and self.tokenizer is None:
+            hint_at_clauses(words)
+
     def _counter(self, vocabulary, **changed):
         return CountVectorizer(vocabulary=vocabulary, **(self._text_settings() | changed))
 
@@ -317,8 +331,8 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         words, pattern = settings["stop_words"], settings["token_pattern"]
         if isinstance(words, str) and words != DEFAULT_STOP_WORDS:
             raise ValueError(
-                f"stop_words must be {DEFAULT_STOP_WORDS!r}, a list of words or None; got {words!r}. Give a public list"
-                " of stop words for another language."
+                f"stop_words must be {DEFAULT_STOP_WORDS!r}, a list of words or None; got {words!r}. For another"
+                " language give skdplda.datasets.stop_words('de'), by its code of two letters."
             )
         if self.analyzer != "word":
             settings |= {"stop_words": None if isinstance(words, str) else words}
@@ -344,10 +358,12 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         n_levels = self._n_levels
         if n_levels == 1:
             X, names = count(documents, counter.build_analyzer())
+            self._check_words(names)
             chosen, weights, rounds = self._select(X, groups, charge, randomness)
             words = [names[j] for j in chosen]
         else:
             tokens = Tokens(documents, self._counter(None, ngram_range=(1, 1)).build_analyzer())
+            self._check_words(tokens.names)
             words, weights, rounds = [], [], []
             for level in range(n_levels):
                 X = tokens.counts()
