@@ -4,7 +4,8 @@ Posts of 20 Newsgroups lose their headers; a random tenth of them is held out, t
 document is the counts of its words among the 1,000 that most training texts have, English stop words apart. (A
 vocabulary chosen from the data is not private; it is the same for all rows.) "batches" is 0 for one `fit`; else each
 `partial_fit` takes one of so many batches, with `max_visits=1`. `noise_topics` are those that `topic_info` marks,
-`signal` is the mean of their signal-to-noise, `gain` the held-out log-likelihood a token above that of the unigram model.
+`signal` is the mean of their signal-to-noise, `gain` the held-out log-likelihood a token above that of the unigram
+model.
 
     python benchmarks/batches.py
 """
