@@ -27,6 +27,7 @@ from skdplda import (
     PrivacyGuarantee,
     PrivateCGSLDA,
     load_released,
+    make_fdptm_pipeline,
     release,
 )
 from skdplda.local import LocalRandomizer
@@ -481,7 +482,7 @@ def test_one_word_that_is_not_one_token_voids_the_guarantee_of_tokens(steps, sai
 
 
 def test_a_private_pipeline_has_the_guarantee_of_its_fit():
-    pipeline = releases.make_fdptm_pipeline(100.0, n_components=2)
+    pipeline = make_fdptm_pipeline(100.0, n_components=2)
     with pytest.raises(AttributeError, match=r"is not fitted; see skdplda\.privacy_guarantee"):
         pipeline.privacy_guarantee_  # noqa: B018
     pipeline.fit(["pears and plums are fruit", "cats and dogs are pets"] * 100)
