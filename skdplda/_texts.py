@@ -24,9 +24,10 @@ __all__ = [
 ]
 
 DEFAULT_STOP_WORDS = "english"
-# Words of two characters or more that begin with a letter: no numbers. `\w` lacks the vowel signs of Indic scripts, and
-# accents and signs that are characters of their own.
-LETTERS = r"(?u)\b[^\W\d_][\w\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0dff]+"
+# Words of two characters or more that begin with a letter: no numbers. To `\w` come accents that are characters of their
+# own, and the vowel signs of Arabic, of the scripts of India and of Thai, Lao, Burmese and Khmer.
+SIGNS = r"\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0e3a\u0e40-\u0ece\u1000-\u1049\u1780-\u17d3"
+LETTERS = rf"(?u)\b[^\W\d_][\w{SIGNS}]+"
 # What a clause is in scripts without spaces between words, where it is cut as one word: Han and kana; Thai, Lao, Khmer
 # and Burmese, whose letters are more. Words are shorter.
 CLAUSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{6,}|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{16,}")

@@ -602,7 +602,7 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
         fitted.topic_info()
     with pytest.raises(ValueError, match="fit it with counts"):
         release(fitted)
-    with pytest.raises(ValueError, match="merge_topics"):
+    with pytest.raises(ValueError, match="knows no words"):
         fitted.merge_topics([[0, 1]])
 
 

@@ -327,9 +327,10 @@ def test_a_function_that_names_topics_is_given_released_words_only(texts):
     ).fit(texts)
     for model in (pipeline[-1], release(pipeline)):
         given, words = [], model.top_words(5).to_numpy().tolist()
-        model.name_topics(lambda *told, seen=given: seen.append(told) or "group", n_words=5)
+        named = model.name_topics(lambda *told, seen=given: seen.append(told) or "group", n_words=5)
         assert given == [(row,) for row in words]
-        assert model.get_feature_names_out().tolist() == ["group (0)", "group (1)"]
+        assert named.get_feature_names_out().tolist() == ["group (0)", "group (1)"]
+        assert model.get_feature_names_out()[0] == ", ".join(words[0][:3])
         assert model.name_topics().get_feature_names_out()[0] == ", ".join(words[0][:3])
         with pytest.raises(ValueError, match="names must be 2 str"):
             model.name_topics(len)

@@ -118,3 +118,46 @@ def test_a_file_without_one_of_its_arrays_is_refused(tmp_path):
         (tmp_path / f"{gone}.zip").write_bytes(_file.pack(model._values(), arrays))
         with pytest.raises(ValueError, match="cannot be read"):
             load_released(tmp_path / f"{gone}.zip")
+
+
+def test_merged_clusters_are_one_of_added_sizes_and_words(fitted, tmp_path):
+    model, X = fitted
+    for one in (model, release(model, feature_names=WORDS)):
+        merged = one.merge_topics([[0, 1]])
+        assert len(one.cluster_centers_) == 2 and merged.cluster_centers_.shape == (1, one.cluster_centers_.shape[1])
+        np.testing.assert_allclose(merged.cluster_sizes_, [one.cluster_sizes_.sum()])
+        np.testing.assert_allclose(merged.size_deviation_, [one.size_deviation_ * np.sqrt(2)])
+        assert set(merged.predict(X)) == {0} and merged.topic_word_.sum() == pytest.approx(1.0)
+        assert merged.topic_info(2, WORDS if one is model else None)["size"].tolist() == [1.0]
+    merged.save(tmp_path / "merged.zip")
+    assert load_released(tmp_path / "merged.zip").topic_info(2).equals(merged.topic_info(2))
+    assert (
+        release(model.reduce_topics(1), feature_names=WORDS).cluster_sizes_.tolist() == merged.cluster_sizes_.tolist()
+    )
+
+
+def test_merged_clusters_have_an_error_each_that_their_file_keeps(tmp_path):
+    centers = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.6, 0.8]])
+    model = toy(
+        topic_word=np.array([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0]]),
+        cluster_centers=centers,
+        cluster_sizes=[10.0, 30.0, 10.0],
+        keyword_scores=[[2.0, -1.5], [-1.2, -1.3], [3.0, 1.0]],
+        topic_names=["a", "b", "c"],
+        signal_to_noise=[[5.0, 1.0], [2.0, 2.0], [0.0, 4.0]],
+    )
+    merged = model.reduce_topics(2)
+    assert merged.get_feature_names_out().tolist() == ["a", "b"]
+    whole = 30 * centers[1] + 10 * centers[2]
+    np.testing.assert_allclose(merged.cluster_centers_, [centers[0], whole / np.linalg.norm(whole)])
+    np.testing.assert_allclose(merged.topic_word_[1], 0.75 * np.array([0.5, 0.5]) + 0.25 * np.array([0.0, 1.0]))
+    np.testing.assert_allclose(merged.topic_info()["documents_deviation"], [2.0, 2 * np.sqrt(2)])
+    assert merged.keyword_scores_.tolist() == [[2.0, -1.5], [3.0, 1.0]]  # asked for in one of the two
+    np.testing.assert_allclose(merged.signal_to_noise_[1], np.array([2.0, 6.0]) / np.sqrt(2), rtol=1e-6)
+    merged.save(tmp_path / "merged.zip")
+    again = load_released(tmp_path / "merged.zip")
+    assert again.topic_info().equals(merged.topic_info())
+    np.testing.assert_allclose(again.reduce_topics(1).size_deviation_, [2 * np.sqrt(3)])
+    assert "b" in report(again, tmp_path / "page.html").read_text()
+    with pytest.raises(ValueError, match="size_deviation must have finite numbers"):
+        toy(size_deviation=[1.0, 2.0, 3.0])

@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Binarizer
 
 from skdplda import (
+    DPCountVectorizer,
     PrivacyGuarantee,
     PrivacyLeakWarning,
     PrivateCGSLDA,
@@ -502,7 +503,8 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
         (header(version=4), "version 4.* update skdplda"),
         (header(format="other"), "not a released model"),
         (header(vocabulary=["plum"] * 6), "distinct words"),
-        (header(text={"tokenizer": "os.system"}), "text must have keys"),
+        (header(text={"tokenizer": "os.system"}), "text: tokenizer must be True, or left out"),
+        (header(text={"preprocessor": True}), "text must have keys"),
     ):
         with pytest.raises(ValueError, match=match):
             load_released(rewrite(changes))
@@ -576,12 +578,42 @@ def test_what_has_no_guarantee_is_refused(estimator, tmp_path):
 
 
 def test_functions_cannot_be_saved():
-    vectorizer = CountVectorizer(vocabulary=WORDS, tokenizer=str.split, token_pattern=None)
+    vectorizer = CountVectorizer(vocabulary=WORDS, analyzer=str.split)
     fitted = pipeline(vectorizer).fit(TEXTS)
-    with pytest.raises(ValueError, match="tokenizer of 'words' is a function, which cannot be saved without pickle"):
+    with pytest.raises(ValueError, match="analyzer of 'words' is a function, which cannot be saved without pickle"):
         release(fitted)
     model = release(fitted, raw_text=False)
     np.testing.assert_array_equal(model.transform(fitted[0].transform(NEW)), fitted.transform(NEW))
+
+
+def letters(text):
+    return text.split()
+
+
+@pytest.mark.parametrize("kind", [CountVectorizer, DPCountVectorizer])
+def test_a_tokenizer_is_given_again_to_load(kind, tmp_path):
+    own = {"vocabulary": WORDS, "token_pattern": None} if kind is CountVectorizer else {"public_vocabulary": WORDS}
+    fitted = pipeline(kind(tokenizer=letters, **own)).fit(TEXTS)
+    released, path = release(fitted), tmp_path / "model.zip"
+    np.testing.assert_array_equal(released.transform(NEW), fitted.transform(NEW))
+    released.save(path)
+    assert "load_released(path, tokenizer=...)" in released.card() and b"letters" not in path.read_bytes()
+    np.testing.assert_array_equal(load_released(path, tokenizer=letters).transform(NEW), fitted.transform(NEW))
+    assert len(load_released(path, tokenizer=letters).merge_topics([[0, 1]]).transform(NEW)) == len(NEW)
+    alone = load_released(path)
+    np.testing.assert_array_equal(alone.top_words(), released.top_words())
+    np.testing.assert_array_equal(alone.transform(fitted[0].transform(NEW)), fitted.transform(NEW))
+    with pytest.raises(ValueError, match=r"give load_released\(path, tokenizer=...\)"):
+        alone.transform(NEW)
+    for other, said in ((list, "makes a released word of none"), ("split", "must be a function")):
+        with pytest.raises(ValueError, match=said):
+            load_released(path, tokenizer=other)
+
+
+def test_a_tokenizer_is_refused_where_none_is_wanted(released, tmp_path):
+    released.save(tmp_path / "model.zip")
+    with pytest.raises(ValueError, match="of a model that was released with one"):
+        load_released(tmp_path / "model.zip", tokenizer=letters)
 
 
 def test_other_steps_cannot_be_saved():

@@ -125,7 +125,7 @@ def test_words_names_and_titles_are_text_never_markup(tmp_path):
     model = Foreign(2)
     model.n_features_in_, model.components_, model.topic_word_ = 5, topics, topics
     model.privacy_guarantee_ = guarantee
-    model.rename_topics(["<i>one</i>", "two"])
+    model = model.rename_topics(["<i>one</i>", "two"])
     content, page = read(report(model, tmp_path / "a.html", feature_names=EVIL, title="</title><script>x</script>"))
     assert not {"script", "img", "b", "i"} & set(page.tags)
     assert "onerror" not in [name for name, _ in page.attributes]

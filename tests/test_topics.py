@@ -15,6 +15,7 @@ from skdplda import (
     NoisyTopicsWarning,
     PrivacyGuarantee,
     PrivateCGSLDA,
+    PublicPrior,
     ReleasedTopicModel,
     release,
 )
@@ -128,6 +129,22 @@ def test_topics_of_a_word(model):
         model.find_topics("plu")
 
 
+def test_topics_of_a_word_that_public_vectors_know(model, corpus):
+    prior = PublicPrior.from_vectors((["the", "pear", "zinc", "iron"], np.array([[1, 0], [0, 1], [-1, 0], [-2, 0.1]])))
+    found = model.find_topics("Iron", word_vectors=prior)
+    assert set(found["word"]) == {"zinc"}
+    pd.testing.assert_frame_equal(found, model.find_topics("zinc"))
+    assert set(model.find_topics("zinc", word_vectors=prior)["word"]) == {"zinc"}  # its own
+    for word in ("gold", 3):
+        with pytest.raises(ValueError, match=r"word must be one of the 4 words.*word_vectors=PublicPrior"):
+            model.find_topics(word, word_vectors=prior)
+    vectors = {word: [0.0, 1.0] for word in corpus.feature_names}
+    vectors |= {corpus.feature_names[7]: [1.0, 0.0], "new": [2.0, 0.1]}
+    data = pd.DataFrame(corpus.data.toarray(), columns=corpus.feature_names)
+    fitted = VIPSLDA(2, epsilon=5.0, prior=PublicPrior.from_vectors(vectors)).fit(data)
+    assert set(fitted.find_topics("new")["word"]) == {corpus.feature_names[7]}
+
+
 # --- topics -------------------------------------------------------------------------------------------------
 
 
@@ -141,7 +158,8 @@ def test_the_tree_joins_the_nearest_first(model):
 
 def test_topics_have_the_names_that_they_are_given(model):
     assert model.get_feature_names_out().tolist() == ["topic_0", "topic_1", "topic_2"]
-    assert model.rename_topics({0: "fruit", "topic_2": "metal"}) is model
+    first, model = model, model.rename_topics({0: "fruit", "topic_2": "metal"})
+    assert first.get_feature_names_out().tolist() == ["topic_0", "topic_1", "topic_2"]
     assert model.top_words(1).index.tolist() == ["fruit", "topic_1", "metal"]
     model.set_output(transform="pandas")
     assert model.transform([[1, 0, 0, 0]]).columns.tolist() == ["fruit", "topic_1", "metal"]
@@ -162,6 +180,28 @@ def test_merged_topics_are_means_by_size(model):
     for groups, match in (([[0, 1], [1, 2]], "once at most"), ([[0, 0]], "once at most"), ([[0, 7]], "no topic 7")):
         with pytest.raises(ValueError, match=match):
             model.merge_topics(groups)
+
+
+def test_topics_are_reduced_to_so_many_by_their_distances(model):
+    reduced = model.reduce_topics(2)
+    np.testing.assert_array_equal(reduced.topic_word_, model.merge_topics([[0, 1]]).topic_word_)
+    assert reduced.get_feature_names_out().tolist() == ["topic_0", "topic_2"] and len(model.topic_word_) == 3
+    np.testing.assert_allclose(model.reduce_topics(1).topic_word_, [np.average(TOPICS, axis=0, weights=[2, 1, 1])])
+    np.testing.assert_array_equal(model.reduce_topics(3).topic_word_, TOPICS)
+    for n_topics in (0, 4, 1.5, True, None):
+        with pytest.raises(ValueError, match="n_topics must be an integer from 1 to 3"):
+            model.reduce_topics(n_topics)
+
+
+def test_a_table_of_documents_is_for_who_may_see_them(model):
+    X = pd.DataFrame([[0, 0, 0, 9], [9, 9, 0, 0]], columns=WORDS, index=["a", "b"])
+    found, shares = model.document_info(X), model.transform(X)
+    assert found.index.tolist() == ["a", "b"] and found.columns.tolist() == ["topic", "name", "probability", "noise"]
+    np.testing.assert_array_equal(found["topic"], shares.argmax(axis=1))
+    np.testing.assert_array_equal(found["probability"], shares.max(axis=1))
+    assert found["name"].tolist() == [f"topic_{k}" for k in found["topic"]]
+    assert found["noise"].tolist() == model.topic_info()["noise"][found["topic"]].tolist()
+    assert model.document_info(X.to_numpy()).index.tolist() == [0, 1] and not hasattr(model, "document_topic_")
 
 
 def test_merged_topics_of_a_fitted_model_work_like_others(corpus):

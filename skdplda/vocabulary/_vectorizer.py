@@ -88,8 +88,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         other languages. None leaves no word out. Affects privacy: yes.
     token_pattern : str or None
         What a word is. The default is that of `CountVectorizer` without words that begin with a digit or an underscore,
-        so without numbers; and with the vowel signs of Hindi, Bengali and their like, and accents of their own:
-        r"(?u)\\b[^\\W\\d_][\\w\\u0300-\\u036f\\u064b-\\u065f\\u0900-\\u0963\\u0966-\\u0dff]+". None is that of
+        so without numbers; and the vowel signs of Hindi, Bengali, Thai and their like belong to words. None is that of
         `CountVectorizer`. Affects privacy: no.
     ngram_range : tuple of int (least, most), default=(1, 1)
         As in `CountVectorizer`. With analyzer="word", Gaussian noise and a method by rounds ("sieve",
