@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 DEFAULT_STOP_WORDS = "english"
-# Words of two characters or more that begin with a letter: no numbers. To `\w` come accents that are characters of their
+# Words of two characters or more that begin with a letter: no numbers. `\w` lacks accents that are characters of their
 # own, and the vowel signs of Arabic, of the scripts of India and of Thai, Lao, Burmese and Khmer.
 SIGNS = r"\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0e3a\u0e40-\u0ece\u1000-\u1049\u1780-\u17d3"
 LETTERS = rf"(?u)\b[^\W\d_][\w{SIGNS}]+"
