@@ -91,9 +91,8 @@ def stop_words(*languages: str, web: bool = True) -> list[str]:
     --------
     >>> from skdplda import DPCountVectorizer
     >>> from skdplda.datasets import stop_words
-    >>> vectorizer = DPCountVectorizer(stop_words=stop_words("en"), public_vocabulary=["http", "iron", "zinc"])
-    >>> vectorizer.fit_transform(["http iron of zinc"]).toarray().tolist()
-    [[0, 1, 1]]
+    >>> DPCountVectorizer(stop_words=stop_words("en")).build_analyzer()("RT http iron &amp; zinc of it")
+    ['iron', 'zinc']
     """
     found = set(WEB.split() if web else ())
     for language in languages:
