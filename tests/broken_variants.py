@@ -13,9 +13,9 @@ import numpy as np
 from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.models import PCTD
 from skdplda.privacy import Randomness
-from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere
+from skdplda.rounds import NORM_BOUND, NoisePlan
+from skdplda.rounds._bounds import bounded_elsewhere
 from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import NoisePlan
 
 __all__ = ["BROKEN", "SOUND"]
 

@@ -24,17 +24,16 @@ from skdplda.esteps._variational import VariationalEStep
 from skdplda.exact._tables import constant
 from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
-from skdplda.priors._public import WordPrior
+from skdplda.priors import WordPrior
 from skdplda.priors._shrinkage import shrink_frequencies
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds import Spending
-from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, least_share, least_total, planned_noise
-from skdplda.rounds._bounds import NORM_BOUND, shortened, word_weights
+from skdplda.rounds import NORM_BOUND, BudgetPlan, NoisePlan, Spending, TopicWordCounts, least_total
+from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, least_share, planned_noise
+from skdplda.rounds._bounds import shortened, word_weights
 from skdplda.rounds._queries import (
     ClusterCounts,
     PriorVotes,
     TopicVotes,
-    TopicWordCounts,
     VectorSums,
     VectorVotes,
     WordTotals,
@@ -42,7 +41,6 @@ from skdplda.rounds._queries import (
     normalized_rows,
 )
 from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 

@@ -20,10 +20,9 @@ from skdplda.metrics import perplexity
 from skdplda.models._cgs import GAMMA_SHAPE
 from skdplda.privacy import Randomness, calibrate_gaussian, observing
 from skdplda.published import PriTopLDA
-from skdplda.rounds import _adaptive
-from skdplda.rounds._bounds import NORM_BOUND, word_weights
+from skdplda.rounds import NORM_BOUND, NoisePlan, _adaptive
+from skdplda.rounds._bounds import word_weights
 from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import NoisePlan
 from skdplda.rounds._tables import initial_table
 
 INF = math.inf

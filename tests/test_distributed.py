@@ -33,7 +33,7 @@ from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
 from skdplda.models._cgs import LISTED_TOPICS
 from skdplda.published import PriTopLDA
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds import NoisePlan
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
 distributed = pytest.importorskip("distributed")

@@ -11,9 +11,10 @@ from skdplda import VIPSLDA
 from skdplda._validation import check_groups
 from skdplda.datasets import _disk as disk
 from skdplda.datasets import write_counts
-from skdplda.priors._public import WordPrior
+from skdplda.priors import WordPrior
+from skdplda.rounds import NORM_BOUND
 from skdplda.rounds import _documents as documents
-from skdplda.rounds._bounds import NORM_BOUND, shortened, unit_weights
+from skdplda.rounds._bounds import shortened, unit_weights
 
 INF = float("inf")
 N_DOCUMENTS, N_WORDS = 30, 9

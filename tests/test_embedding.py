@@ -37,8 +37,8 @@ from skdplda.esteps._clusters import (
     weight_table,
 )
 from skdplda.models._cluster_rounds import ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares
-from skdplda.rounds import EStep, Query
-from skdplda.rounds._bounds import NORM_BOUND, scaled, shortened
+from skdplda.rounds import NORM_BOUND, EStep, Query
+from skdplda.rounds._bounds import scaled, shortened
 
 SHOUT = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 SMALL = pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")

@@ -18,8 +18,8 @@ from skdplda.esteps._gibbs import (
 )
 from skdplda.esteps._variational import REMEMBERED_UPDATES, VariationalEStep
 from skdplda.privacy import Randomness
-from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import NORM_BOUND, word_weights
+from skdplda.rounds import NORM_BOUND, TopicWordCounts
+from skdplda.rounds._bounds import word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 

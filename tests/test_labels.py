@@ -11,7 +11,7 @@ from skdplda.cli import main
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models._labels import LabelEStep
 from skdplda.reports import report
-from skdplda.rounds._bounds import NORM_BOUND
+from skdplda.rounds import NORM_BOUND
 from skdplda.semantics import WordVectorEmbedder
 
 LABELS = ["refund", "shipping", "billing"]

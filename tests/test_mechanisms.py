@@ -28,9 +28,8 @@ from skdplda.privacy import (
     zcdp_event,
 )
 from skdplda.privacy._noise import _is_below
-from skdplda.rounds import NoisePlan, Spending
+from skdplda.rounds import NORM_BOUND, NoisePlan, Spending
 from skdplda.rounds._adaptive import FREQUENT_SHARE, WORDS_SHARE, topic_shares
-from skdplda.rounds._bounds import NORM_BOUND
 
 every_mechanism = pytest.mark.parametrize("name", list(MECHANISMS))
 

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from skdplda._kernels import _noise as kernel
-from skdplda.privacy import _noise
-from skdplda.privacy._noise import SLACK, delta_slack, discrete_laplace, rounded_gaussian
+from skdplda.privacy import _noise, delta_slack, discrete_laplace, rounded_gaussian
+from skdplda.privacy._noise import SLACK
 
 LAWS = {"gaussian": rounded_gaussian, "laplace": discrete_laplace}
 DOMAINS = {"gaussian": _noise.GAUSSIAN_DOMAIN, "laplace": _noise.LAPLACE_DOMAIN}

@@ -12,6 +12,7 @@ from scipy import stats
 from skdplda._kernels import _partition
 from skdplda.privacy import (
     MECHANISMS,
+    NORM_BOUND,
     PartitionPlan,
     PrivacyGuarantee,
     Randomness,
@@ -28,7 +29,6 @@ from skdplda.privacy._partition import (
     FILLS,
     MOST_ADAPTIVE,
     MOST_UNITS_REROUTED,
-    NORM_BOUND,
     REROUTED,
     ROUNDS,
     discount,

@@ -17,8 +17,8 @@ from skdplda.esteps._segments import SegmentEStep
 from skdplda.models._pctd_tables import ConsistentTables, LastTable, consistent
 from skdplda.priors import WordPrior
 from skdplda.published import PublishedPCTD
-from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import NORM_BOUND, equal_contributions, shortened
+from skdplda.rounds import NORM_BOUND, TopicWordCounts
+from skdplda.rounds._bounds import equal_contributions, shortened
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.semantics import UnitMatrix, word_similarity
 

@@ -20,8 +20,7 @@ from skdplda.models._pctd_noise import noisy_segments
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.published import PublishedPCTD
 from skdplda.published._pctd_noise import NoisySegmentEStep, likelihood_noise, sum_noise
-from skdplda.rounds._bounds import NORM_BOUND
-from skdplda.rounds._queries import TopicWordCounts
+from skdplda.rounds import NORM_BOUND, TopicWordCounts
 from skdplda.semantics import UnitMatrix
 
 published = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

@@ -28,12 +28,13 @@ from skdplda import (
     PublicPrior,
     make_fdptm_pipeline,
 )
-from skdplda.models._base import OF_TOPICS, BaseRoundsModel
-from skdplda.priors._public import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
+from skdplda.models import BaseRoundsModel
+from skdplda.models._base import OF_TOPICS
+from skdplda.priors import WordPrior
+from skdplda.priors._public import LEAST_DOCUMENTS, LEAST_TEXTS
 from skdplda.priors._seeding import SEEDED_SHARE, order_of_topics, starting_topics
+from skdplda.rounds import NORM_BOUND, BudgetPlan
 from skdplda.rounds._adaptive import Knowledge, least_share
-from skdplda.rounds._bounds import NORM_BOUND
-from skdplda.rounds._spending import BudgetPlan
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
 SPORT = ["hockey", "team", "goal", "season", "league"]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy import special, stats
 
 from skdplda._kernels import _sequential
-from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
+from skdplda.privacy import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.published._gibbs_sampler import PUBLISHED, fit_published, laplace
 
 PRIORS = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01}

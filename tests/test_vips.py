@@ -17,10 +17,9 @@ from skdplda.esteps._variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
 from skdplda.published import PublishedVIPSLDA, vips_noise_multiplier
-from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import NORM_BOUND, total_of
+from skdplda.rounds import NORM_BOUND, NoisePlan, TopicWordCounts
+from skdplda.rounds._bounds import total_of
 from skdplda.rounds._documents import cut_documents
-from skdplda.rounds._spending import NoisePlan
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))
