@@ -31,7 +31,6 @@ from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.distributed import ActorPool, ShardedCounts, tree
 from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
-from skdplda.models._cgs import LISTED_TOPICS
 from skdplda.published import PriTopLDA
 from skdplda.rounds import NoisePlan
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
@@ -123,7 +122,7 @@ MODELS = {
     "gibbs, sampled": PrivateCGSLDA(4, max_iter=4, local_sweeps=2, sampling_rate=0.4),
     "gibbs, laplace": PrivateCGSLDA(4, max_iter=3, local_sweeps=2, mechanism="laplace"),
     "gibbs, no noise": PrivateCGSLDA(4, max_iter=6, epsilon=np.inf),
-    "gibbs, lists": PrivateCGSLDA(LISTED_TOPICS + 1, max_iter=6, epsilon=np.inf),  # the last round of expected counts
+    "gibbs, lists": PrivateCGSLDA(1501, max_iter=6, epsilon=np.inf),  # the last round of expected counts
     "variational": VIPSLDA(4, max_iter=3),
     "variational, cut": VIPSLDA(4, max_iter=3, max_doc_length=12, sampling_rate=0.5),
     "variational, online": VIPSLDA(4, max_iter=4, learning_method="online", batch_size=40, nominal_size=400),

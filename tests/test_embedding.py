@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.stats
 from conversing import Conversation
+from random_units import scaled
 from sklearn.base import clone
 
 from skdplda import EmbeddingTopics, PrivacyAccountant, release
@@ -38,7 +39,7 @@ from skdplda.esteps._clusters import (
 )
 from skdplda.models._cluster_rounds import ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares
 from skdplda.rounds import NORM_BOUND, EStep, Query
-from skdplda.rounds._bounds import scaled, shortened
+from skdplda.rounds._bounds import shortened
 
 SHOUT = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 SMALL = pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")

@@ -11,7 +11,6 @@ from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.exact._inferred import fixed_point, proportional_fixed_point
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.published import PriTopLDA
-from skdplda.rounds._adaptive import MEAN_PRIORS
 
 both = pytest.mark.parametrize("kind", [PrivateCGSLDA, VIPSLDA])
 BOTH = {"doc_topic_prior": "infer", "topic_word_prior": "infer"}
@@ -114,7 +113,7 @@ def test_an_interrupted_fit_goes_on_with_its_priors(kind, short, tmp_path):
 @both
 def test_with_noise_the_prior_follows_the_released_masses(kind, short):
     settings = {"random_state": 0, "sampling_rate": 0.9}  # of samples, no prior is asked for
-    for epsilon, options, means in ((20.0, {"random_state": 0}, MEAN_PRIORS), (20.0, settings, (0.1,))):
+    for epsilon, options, means in ((20.0, {"random_state": 0}, (0.1, 0.3, 1.0, 3.0)), (20.0, settings, (0.1,))):
         model = kind(5, epsilon=epsilon, **BOTH, **options).fit(short[0])
         masses, prior = model.components_.sum(axis=1), model._doc_topic_prior()
         assert_allclose(prior, prior.mean() * 5 * masses / masses.sum())
