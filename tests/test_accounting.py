@@ -10,6 +10,8 @@ import pytest
 from dp_accounting import ComposedDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, LaplaceDpEvent, RepeatAndSelectDpEvent, ZCDpEvent
 from dp_accounting.rdp import RdpAccountant
+from internals import Rule, parts_of, renyi_accountant
+from internals import loss_distribution as _loss_distribution
 from scipy.stats import binom
 
 from skdplda.privacy import (
@@ -21,8 +23,6 @@ from skdplda.privacy import (
     pure_event,
     selection_event,
 )
-from skdplda.privacy._accounting import _loss_distribution, parts_of, renyi_accountant
-from skdplda.privacy._filter import Rule
 
 MOST_KINDS = 64  # that are accounted one by one
 HUGE = 10**400  # an integer that no float holds

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import likelihood_ratios, parameters_of, random_parts, student_ratios
 from joblib import parallel_config
 from scipy.stats import multivariate_normal, norm
 from sklearn.base import BaseEstimator, clone
@@ -33,9 +34,6 @@ from skdplda.attacks import (
     train_shadow_models,
     vocabulary_attack,
 )
-from skdplda.attacks._few_models import student_ratios
-from skdplda.attacks._lira import likelihood_ratios
-from skdplda.attacks._shadow import parameters_of, random_parts
 from skdplda.datasets import make_lda_corpus
 from skdplda.published import PriTopLDA
 

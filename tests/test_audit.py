@@ -13,6 +13,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from broken_variants import longer
+from internals import MECHANISM_AUDITS as MECHANISMS
+from internals import (
+    GibbsEStep,
+    accounted,
+    best_threshold,
+    contribution,
+    drawn_reports,
+    drawn_topics,
+    mu_lower_bound,
+    one_run_p_value,
+    replaced_token,
+    report_law,
+)
 from scipy.stats import binom, norm
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
@@ -37,12 +50,6 @@ from skdplda.audit import (
     one_run_lower_bound,
     quick_audit,
 )
-from skdplda.audit._audit import best_threshold
-from skdplda.audit._bounds import mu_lower_bound, one_run_p_value
-from skdplda.audit._checks import accounted, contribution
-from skdplda.audit._mechanisms import MECHANISMS
-from skdplda.audit._released_checks import drawn_reports, drawn_topics, replaced_token, report_law
-from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 

@@ -15,17 +15,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from forged_files import read_checkpoint, write_checkpoint
+from internals import Transcript, bounded_elsewhere, converse, rounds_of, whole_file
+from internals import adaptive as _adaptive
+from internals import embedding as _embedding
+from internals import spending as _spending
 from sklearn.base import clone
 
 from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivacyAccountant, PrivateCGSLDA
-from skdplda._files import whole_file
 from skdplda.datasets import make_lda_corpus
-from skdplda.models import _embedding
 from skdplda.privacy import Randomness
-from skdplda.rounds import Ask, NoisePlan, Query, Spending, _adaptive, _spending
-from skdplda.rounds._bounds import bounded_elsewhere
-from skdplda.rounds._loop import converse, rounds_of
-from skdplda.rounds._transcript import Transcript
+from skdplda.rounds import Ask, NoisePlan, Query, Spending
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 

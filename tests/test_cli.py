@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from internals import OUTPUT, OUTPUTS, READ, WRITTEN, Texts, cli_models, import_optional, read_corpus, run_demo
+from internals import demo as _demo
+from internals import parser as _parser
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
@@ -28,12 +31,6 @@ from skdplda import (
     load_released,
     privacy_guarantee,
 )
-from skdplda._optional import import_optional
-from skdplda.cli import _demo
-from skdplda.cli._corpus import Texts, read_corpus
-from skdplda.cli._demo import run_demo
-from skdplda.cli._main import _parser
-from skdplda.cli._paths import OUTPUT, OUTPUTS, READ, WRITTEN
 from skdplda.metrics import unigram_perplexity
 from skdplda.privacy import PrivacyAccountant
 
@@ -816,7 +813,7 @@ def test_scripts_of_a_checkout_are_listed_and_run(tmp_path, capfd):
 
 
 def test_a_defect_takes_one_line_too(capsys, monkeypatch):
-    monkeypatch.setattr("skdplda.cli._models.load_released", lambda path: 1 / 0)
+    monkeypatch.setattr(cli_models, "load_released", lambda path: 1 / 0)
     assert cli.main(["show", "x.zip"]) == 70
     assert "ZeroDivisionError" in (line := one_line(capsys)) and "SKDPLDA_TRACEBACK=1" in line
     monkeypatch.setenv("SKDPLDA_TRACEBACK", "1")

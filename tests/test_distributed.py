@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from internals import added
+from internals import pool as _pool
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
@@ -29,7 +31,6 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.distributed import ActorPool, ShardedCounts, tree
-from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
 from skdplda.published import PriTopLDA
 from skdplda.rounds import NoisePlan
@@ -200,13 +201,13 @@ def test_a_worker_killed_among_rounds_of_expected_counts_changes_nothing(name, X
 
 
 def test_a_part_that_is_lost_again_and_again(shards, client, monkeypatch):
-    monkeypatch.setattr("skdplda.distributed._pool.MOST_LOSSES", 0)
+    monkeypatch.setattr(_pool, "MOST_LOSSES", 0)
     with pytest.raises(RuntimeError, match="was lost 1 times; perhaps they need more memory"):
         clone(MODELS["gibbs"]).set_params(callback=KillAfter(client, 1)).fit(shards)
 
 
 def test_no_worker_left(shards, client, monkeypatch):
-    monkeypatch.setattr("skdplda.distributed._pool.PATIENCE", 0.2)
+    monkeypatch.setattr(_pool, "PATIENCE", 0.2)
     monkeypatch.setattr(ActorPool, "_addresses", lambda self: {})
     with pytest.raises(RuntimeError, match=r"has no worker, and none came in 0 seconds"):
         clone(MODELS["gibbs"]).fit(shards)

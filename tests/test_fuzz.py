@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from forged_files import members_of, write_checkpoint, write_members
+from internals import checkpoint as _checkpoint
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 from skdplda import PrivateCGSLDA, ReleasedTopicModel, load_released, privacy_guarantee
 from skdplda.datasets import open_counts, write_counts
 from skdplda.local import LocalRandomizer, make_report, read_reports
-from skdplda.rounds import _checkpoint
 
 hypothesis = pytest.importorskip("hypothesis")
 st = pytest.importorskip("hypothesis.strategies")

@@ -14,6 +14,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from dp_accounting import dp_event
+from internals import accounting as _accounting
+from internals import joint_epsilon
 
 from skdplda import PrivateCGSLDA
 from skdplda.exceptions import IncompatibleGuaranteeError
@@ -23,7 +25,6 @@ from skdplda.privacy import (
     PrivacyUnit,
     Status,
     TrustModel,
-    _accounting,
     delta_of,
     epsilon_of,
     epsilon_with_sampler_error,
@@ -32,7 +33,6 @@ from skdplda.privacy import (
     selection_event,
     zcdp_event,
 )
-from skdplda.privacy._guarantee import joint_epsilon
 
 INF = math.inf
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import fixed_point, proportional_fixed_point
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from skdplda import VIPSLDA, PrivateCGSLDA, make_fdptm_pipeline
 from skdplda.datasets import make_lda_corpus, write_counts
-from skdplda.exact._inferred import fixed_point, proportional_fixed_point
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.published import PriTopLDA
 

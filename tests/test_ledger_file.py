@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from internals import MARK, LedgerFile, pack
 
 from skdplda.exceptions import BudgetExceededError
 from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, pure_event
-from skdplda.privacy._ledger_file import MARK, LedgerFile, pack
 
 
 def proven(epsilon, **fields):

@@ -7,22 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import (
+    bayes_estimate,
+    document_lengths,
+    like_length,
+    moment_estimate,
+    moment_variance,
+    positions,
+    reconstruct,
+    refuse_raw,
+    split_variance,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, PrivacyLeakWarning
-from skdplda._kernels._reports import positions
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
-from skdplda.models._local_estimators import (
-    bayes_estimate,
-    document_lengths,
-    moment_estimate,
-    moment_variance,
-    reconstruct,
-    split_variance,
-)
-from skdplda.models._local_sampler import like_length, refuse_raw
 from skdplda.privacy import Randomness
 
 SEEDED = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

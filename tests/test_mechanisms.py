@@ -7,13 +7,14 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
+from internals import HybridPlan
+from internals import is_below as _is_below
 from scipy.stats import chi2
 
 from skdplda import HDPLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.cli import main
 from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV
-from skdplda.models._hdp_accounting import HybridPlan
 from skdplda.privacy import (
     MECHANISMS,
     PartitionPlan,
@@ -27,7 +28,6 @@ from skdplda.privacy import (
     selection_event,
     zcdp_event,
 )
-from skdplda.privacy._noise import _is_below
 from skdplda.rounds import NORM_BOUND, NoisePlan, Spending
 
 every_mechanism = pytest.mark.parametrize("name", list(MECHANISMS))

@@ -8,11 +8,12 @@ from functools import partial
 import mpmath
 import numpy as np
 import pytest
+from internals import SLACK
+from internals import noise as _noise
+from internals import noise_kernel as kernel
 from scipy import stats
 
-from skdplda._kernels import _noise as kernel
-from skdplda.privacy import _noise, delta_slack, discrete_laplace, rounded_gaussian
-from skdplda.privacy._noise import SLACK
+from skdplda.privacy import delta_slack, discrete_laplace, rounded_gaussian
 
 LAWS = {"gaussian": rounded_gaussian, "laplace": discrete_laplace}
 DOMAINS = {"gaussian": _noise.GAUSSIAN_DOMAIN, "laplace": _noise.LAPLACE_DOMAIN}
@@ -394,7 +395,7 @@ def test_system_entropy_is_fresh_every_time():
 def test_a_fork_does_not_repeat_its_parent():
     program = (
         "import os\n"
-        "from skdplda.privacy._noise import rounded_gaussian\n"
+        "from skdplda.privacy import rounded_gaussian\n"
         "rounded_gaussian(1e6, 10)\n"
         "child = os.fork()\n"
         "os.write(1, (str(rounded_gaussian(1e6, 10).tolist()) + '\\n').encode())\n"

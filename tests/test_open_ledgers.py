@@ -12,13 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
+from internals import open_ledgers as _open_ledgers
 from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivateCGSLDA
-from skdplda.privacy import PrivacyGuarantee, _open_ledgers, active_accountant, prepaid
+from skdplda.privacy import PrivacyGuarantee, active_accountant, prepaid
 
 X = np.random.default_rng(0).poisson(1.0, size=(24, 6))
 BUDGET = {"epsilon": 100.0, "delta": 1e-3}

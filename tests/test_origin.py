@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from conftest import public_estimators, small
+from internals import PartialEStep, UnitEStep
 from random_units import scaled
 
 from skdplda import (
@@ -19,14 +20,12 @@ from skdplda import (
     published,
     release,
 )
-from skdplda.esteps._methods import UnitEStep
 from skdplda.exceptions import BudgetExceededError
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import HDPLDA, BaseRoundsModel
 from skdplda.privacy import MECHANISMS
 from skdplda.rounds import NORM_BOUND, Contributions, EStep, TopicWordCounts
-from skdplda.rounds._sharded import PartialEStep
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the tests need seeds
 

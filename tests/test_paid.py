@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import periods as _periods
 from sklearn.base import clone
 
 from skdplda import (
@@ -19,7 +20,6 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import NoisyTopicsWarning, PrivacyLeakWarning
-from skdplda.models import _periods
 from skdplda.semantics import UnitMatrix
 
 X = make_lda_corpus(40, 30, 2, mean_length=5, random_state=0).data  # so few that all of it is noise

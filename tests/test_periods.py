@@ -4,11 +4,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
+from internals import periods as _periods
 
 from skdplda import VIPSLDA, PrivacyAccountant, PrivacyGuarantee
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import BudgetExceededError, NoisyTopicsWarning
-from skdplda.models import _periods
 from skdplda.privacy import pure_event
 from skdplda.releases import ReleasedTopicModel
 from skdplda.rounds import NORM_BOUND

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from conversing import Conversation
 from gensim.models import KeyedVectors, Word2Vec
+from internals import Knowledge, least_share, order_of_topics, starting_topics
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
@@ -30,9 +31,7 @@ from skdplda import (
 )
 from skdplda.models import BaseRoundsModel
 from skdplda.priors import WordPrior
-from skdplda.priors._seeding import order_of_topics, starting_topics
 from skdplda.rounds import NORM_BOUND, BudgetPlan
-from skdplda.rounds._adaptive import Knowledge, least_share
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
 SPORT = ["hockey", "team", "goal", "season", "league"]

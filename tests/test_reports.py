@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from internals import layout, neighbours
 from scipy.cluster.hierarchy import dendrogram, linkage
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -26,8 +27,6 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import topic_distances
 from skdplda.reports import report
-from skdplda.reports._pictures import layout
-from skdplda.reports._report import neighbours
 
 MODELS = [
     PrivateCGSLDA(3, max_iter=3),

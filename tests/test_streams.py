@@ -8,12 +8,12 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import budget_charge as _budget_charge
 from sklearn.base import clone
 
 from skdplda import VIPSLDA, BudgetExceededError, PrivacyAccountant
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.privacy import _budget_charge
 
 X = make_lda_corpus(120, 30, 3, mean_length=20, random_state=0).data
 EPSILON = 5.0
