@@ -454,9 +454,11 @@ def test_tree(n):
 
 @pytest.fixture(scope="module")
 def threads():
-    """Workers in this process: quick to start, and to lose."""
+    """Workers in this process: quick to start, and to lose; as many as the tests close, and some more."""
     with (
-        distributed.LocalCluster(n_workers=8, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=14, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield cluster, client
