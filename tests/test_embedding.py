@@ -415,7 +415,7 @@ def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
     """Where nothing moves, so that all that a cluster's sizes differ by is noise."""
     shape, rng = (1, 0, n_clusters), np.random.default_rng(0)
     plan, start, errors = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.ones((n_clusters, 1))), []
-    for _ in range(500):
+    for _ in range(250):
         known = ClusterKnowledge(shape, plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(1))
         talk = Conversation(known, plan)
         while talk.ask is not None:
@@ -424,7 +424,7 @@ def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
         assert talk.kinds == ["directions"] * 20
         sizes, deviation = known.sizes
         errors.append(np.mean((sizes / deviation) ** 2))
-    assert sum(errors) * n_clusters < scipy.stats.chi2.isf(1e-6, 500 * n_clusters)
+    assert sum(errors) * n_clusters < scipy.stats.chi2.isf(1e-6, 250 * n_clusters)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 5.0])
