@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from skdplda._arithmetic import matmul, total
+from skdplda._checks import check_prior
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     MOST_DIMENSIONS,
@@ -18,7 +19,6 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_memory,
-    check_prior,
     check_same_rows,
     fit_context,
 )

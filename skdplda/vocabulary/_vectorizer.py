@@ -9,15 +9,10 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
+from skdplda._checks import is_integer
 from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, NamedCounts, WordColumnsMixin, check_texts
 from skdplda._types import ArrayLike, Function, Iterator, Seed
-from skdplda._validation import (
-    check_is_fitted,
-    check_public_words,
-    fit_context,
-    is_integer,
-    warn_of_missing_groups,
-)
+from skdplda._validation import check_is_fitted, check_public_words, fit_context, warn_of_missing_groups
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
