@@ -101,10 +101,7 @@ INTERNALS = {
     ),
     "published._gibbs_sampler": "PUBLISHED, fit_published, laplace",
     "published._pctd_noise": "NoisySegmentEStep, likelihood_noise, sum_noise",
-    # Bounds of attacks, audits and searches, whose error rates are counted over more draws than there can be fits.
-    "attacks._few_models": "student_ratios",
-    "attacks._lira": "likelihood_ratios",
-    "attacks._shadow": "parameters_of, random_parts",
+    # Bounds of audits and searches, whose error rates are counted over more draws than there can be fits.
     "audit._audit": "best_threshold",
     "audit._bounds": "mu_lower_bound, one_run_p_value",
     "audit._checks": "accounted, contribution",
