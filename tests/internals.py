@@ -22,7 +22,6 @@ INTERNALS = {
     # Arithmetic of the same bits everywhere, against mpmath; checks that all estimators share.
     "_arithmetic": "* as arithmetic, eigen, log, mixture_weights",
     "_files": "fingerprint, whole_file",
-    "_optional": "import_optional",
     "_validation": "* as validation, check_counts, check_groups, tokens_of",
     # Inner bounds: what a unit contributes, in integers, with and without it, for every query and hostile values.
     "esteps._clusters": (
@@ -64,7 +63,7 @@ INTERNALS = {
     "privacy._filter": "Rule, _equal_precision as equal_precision, choose_filter",
     "privacy._guarantee": "joint_epsilon",
     "privacy._ledger_file": "LedgerFile, MARK, pack",
-    "privacy._noise": "* as noise, SLACK, _is_below as is_below",
+    "privacy._noise": "* as noise, _is_below as is_below",
     "privacy._open_ledgers": "* as open_ledgers",
     "privacy._partition": "FILLS, MOST_ADAPTIVE, MOST_UNITS_REROUTED, REROUTED, ROUNDS, discount, equal_share, reroute",
     "privacy._spending": "divided as divided_budget",
@@ -111,7 +110,7 @@ INTERNALS = {
     "audit._pairs": "Composition",
     "audit._released_checks": "drawn_reports, drawn_topics, replaced_token, report_law",
     "model_selection._search": "* as search",
-    "model_selection._trials": "* as trials, NORM_BOUND as SCORE_BOUND, draw_trials, private_score",
+    "model_selection._trials": "* as trials, draw_trials, private_score",
     # Parts whose whole is slow, random or another process: the command line, files, pages, words, sizes of blocks.
     "cli._corpus": "Texts, read_corpus",
     "cli._demo": "* as demo, run_demo",

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from internals import OUTPUT, OUTPUTS, READ, WRITTEN, Texts, cli_models, import_optional, read_corpus, run_demo
+from internals import OUTPUT, OUTPUTS, READ, WRITTEN, Texts, cli_models, read_corpus, run_demo
 from internals import demo as _demo
 from internals import parser as _parser
 from sklearn.feature_extraction.text import CountVectorizer
@@ -384,10 +384,10 @@ def test_readme_says_what_fits_of_the_demo_keep(capsys):
         assert least - 5 <= 100 * _demo._gain_kept(perplexity, unigram, exact) <= most + 5
 
 
-def test_missing_optional_package_says_what_to_install():
-    with pytest.raises(ImportError, match=r'The map needs nowhere_at_all.*pip install "atlas"'):
-        import_optional("nowhere_at_all.maps", purpose="The map", install="atlas")
-    assert import_optional("json", purpose="x", install="x") is json
+def test_missing_optional_package_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)  # as if it were not installed
+    assert cli.main(["completion", "bash"]) == 2
+    assert 'Completion needs shtab, which is not installed. Install it with: pip install "shtab"' in one_line(capsys)
 
 
 def test_attack_prints_who_is_found(corpus, capsys):

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from internals import SCORE_BOUND as NORM_BOUND
 from internals import draw_trials, private_score
 from internals import search as _search
 from internals import trials as _trials
@@ -54,7 +53,7 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV, search_cost
-from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
+from skdplda.privacy import NORM_BOUND, PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 from skdplda.published import PriTopLDA
 
 GRID_OF_TWO = {"n_components": [2, 3]}
