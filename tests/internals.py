@@ -70,15 +70,12 @@ INTERNALS = {
     "privacy._survivors": "* as survivors, MeanOfRounds, _binomial as binomial, _mean_weights as mean_weights, passing",
     # Steps of estimators against their equations: a whole fit would show a mistake in its last digits only.
     "exact._expected": "* as expected, ExpectedTopics, LEAST_ALPHA, expected_table, first_expected",
-    "exact._inferred": "fixed_point, proportional_fixed_point",
+    "exact._inferred": "fixed_point",
     "exact._loop": "answer_exactly",
     "exact._tables": "ExactTables, annealed, constant",
     "local._channel": "_gap_tables as gap_tables",
     "models._cgs": "* as cgs, GAMMA_SHAPE",
-    "models._cluster_names": (
-        "LEAST_TOTAL, LEAST_WORDS, NEAR, N_CANDIDATES, candidates_of, clear_totals, closeness, expected_counts, "
-        "keyword_scores, rms_of"
-    ),
+    "models._cluster_names": "closeness, keyword_scores, rms_of",
     "models._embedding": "* as embedding",
     "models._hdp_sampler": "DelayedCountSweeps, PartOfTokens",
     "models._local_estimators": (
