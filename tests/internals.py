@@ -75,7 +75,10 @@ INTERNALS = {
     "exact._tables": "ExactTables, annealed, constant",
     "local._channel": "_gap_tables as gap_tables",
     "models._cgs": "* as cgs, GAMMA_SHAPE",
-    "models._cluster_names": "closeness, keyword_scores, rms_of",
+    "models._cluster_names": (
+        "LEAST_TOTAL, LEAST_WORDS, NEAR, N_CANDIDATES, candidates_of, clear_totals, closeness, expected_counts, "
+        "keyword_scores, rms_of"
+    ),
     "models._embedding": "* as embedding",
     "models._hdp_sampler": "DelayedCountSweeps, PartOfTokens",
     "models._local_estimators": (

@@ -5,9 +5,16 @@ import pytest
 import scipy.sparse as sp
 from internals import (
     FINE,
+    LEAST_TOTAL,
+    LEAST_WORDS,
     LENGTH,
+    N_CANDIDATES,
+    NEAR,
+    candidates_of,
+    clear_totals,
     closeness,
     distinct_triples,
+    expected_counts,
     keyword_scores,
     log,
     rms_of,
@@ -88,6 +95,27 @@ def test_the_fit_without_noise_has_names_near_centres_too():
     assert own_words(model) == 1 and not model.topic_info()["noise"].any()
 
 
+def test_candidates_are_the_nearest_words_whose_totals_stand_out():
+    rng = np.random.default_rng(3)
+    near, clear = rng.uniform(-1, 1, (500, 3)), rng.random(500) < 0.5
+    found = candidates_of(near, clear)
+    for k in range(3):
+        eligible = np.flatnonzero(clear & (near[:, k] > 0))
+        best = eligible[np.argsort(-near[eligible, k])[:N_CANDIDATES]]
+        assert set(np.flatnonzero(found[:, k])) == set(best)
+    assert not candidates_of(near, np.zeros(500, bool)).any()
+    assert candidates_of(near[:5], np.ones(5, bool)).sum() == (near[:5] > 0).sum()
+
+
+def test_totals_stand_out_by_their_noise_and_enough_words_do():
+    sums = np.concatenate([np.full(LEAST_WORDS, LEAST_TOTAL * 2.1), np.full(900, LEAST_TOTAL * 1.9)])
+    assert clear_totals(sums, 2.0).sum() == LEAST_WORDS
+    assert clear_totals(sums, 1.0).all()
+    few = clear_totals(np.arange(1000.0), 1000.0)
+    assert few.sum() == LEAST_WORDS and few[-LEAST_WORDS:].all()
+    assert clear_totals(np.arange(9.0), 1000.0).all()
+
+
 def test_closeness_is_the_cosine_with_the_centre_taken_away():
     rng = np.random.default_rng(4)
     vectors, centre = rng.normal(size=(30, 8)), 0.3 * rng.normal(size=8) / 3
@@ -100,6 +128,19 @@ def test_closeness_is_the_cosine_with_the_centre_taken_away():
     apart /= np.linalg.norm(apart, axis=1, keepdims=True)
     np.testing.assert_allclose(found[rest], apart @ centres.T, atol=2e-3)
     assert not found[[3, 4]].any()
+
+
+def test_expected_counts_have_the_frequencies_and_the_sizes():
+    rng = np.random.default_rng(5)
+    frequencies, sizes = rng.dirichlet(np.ones(300)), np.array([100.0, 300.0])
+    near = np.zeros((300, 2), bool)
+    near[:20, 0] = True
+    cells = 4000 * frequencies[:, None] * (sizes / 400)
+    cells[near] *= 9  # these do not count
+    deviation = np.where(near, 1.0, NEAR)
+    found = expected_counts(cells + deviation * rng.normal(size=cells.shape), deviation, frequencies, sizes, near)
+    np.testing.assert_allclose(found / found.sum(axis=0), np.tile(frequencies[:, None], 2))
+    np.testing.assert_allclose(found.sum(axis=0), 4000 * sizes / 400, rtol=0.35)
 
 
 def test_scores_go_by_count_nearness_and_distinction():
