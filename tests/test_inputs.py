@@ -749,3 +749,28 @@ def test_numbers_of_words_are_integers_and_more_than_there_are_is_all(n_words):
     assert model.top_words().shape == (2, 4)
     with pytest.raises(ValueError, match=f"n_words must be an integer of at least 1; got {n_words!r}"):
         model.top_words(n_words)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.NoisyTopicsWarning")
+def test_topics_of_texts_join_other_columns_by_the_index_of_the_frame():
+    frame = pd.DataFrame({"text": TEXTS * 10, "age": np.arange(200.0)}, index=[f"person {i}" for i in range(200)])
+    texts = make_fdptm_pipeline(epsilon=100.0, n_components=2)
+    join = ColumnTransformer([("topics", texts, "text"), ("age", "passthrough", ["age"])])
+    join.set_output(transform="pandas")
+    for table in (join.fit_transform(frame), join.transform(frame)):
+        assert table.index.equals(frame.index) and table.shape == (200, 3) and not table.isna().any(axis=None)
+        np.testing.assert_array_equal(table["age__age"], frame["age"])
+
+
+def test_a_pipeline_of_private_words_and_topics_returns_frames():
+    steps = make_pipeline(DPCountVectorizer(epsilon=20.0), PrivateCGSLDA(2, epsilon=20.0))
+    table = steps.set_output(transform="pandas").fit_transform(TEXTS * 10)
+    assert isinstance(table, pd.DataFrame) and table.shape == (200, 2)
+
+
+@pytest.mark.parametrize(("refit", "n_warnings"), [(True, 1), (False, 4)])
+def test_candidates_of_a_search_leave_the_warning_to_the_model_at_its_end(refit, n_warnings):
+    search = GridSearchCV(PrivateCGSLDA(2, max_iter=1, random_state=0), {"n_components": [2, 3]}, cv=2, refit=refit)
+    with pytest.warns(PrivacyLeakWarning, match="was given random_state=0") as caught:
+        search.fit(np.ones((8, 4), dtype=np.int64))
+    assert len([w for w in caught if w.category is PrivacyLeakWarning]) == n_warnings

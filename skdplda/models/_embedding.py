@@ -274,9 +274,10 @@ ShardedCounts
         return self._fit((X, counts, word_vectors), groups, transcript=transcript)
 
     def _warn_fitted(self):
-        super()._warn_fitted()
         clear = int(self._clear_clusters().sum())
-        if clear < self.n_components:
+        if clear == self.n_components:
+            super()._warn_fitted()
+        else:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
             warn(
                 f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"

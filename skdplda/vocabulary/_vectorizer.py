@@ -229,6 +229,21 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         self._set_selected(weights, groups, charge)
         return self
 
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set nothing: counts are sparse, and no data frame, whatever the steps behind them are to return.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+            Taken for the pipelines that hand it to all steps.
+
+        Returns
+        -------
+        self : DPCountVectorizer
+            The estimator.
+        """
+        return self
+
     def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
         """Learn the vocabulary in one pass and count in a second.
 
