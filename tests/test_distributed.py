@@ -585,10 +585,19 @@ class TestEmbeddings:
         blocks = [[array[a:b] for array in arrays] for a, b in bounds]
         return [dask.delayed(EmbeddedTexts(*block, words) if len(block) > 1 else block[0]) for block in blocks]
 
-    @pytest.mark.parametrize("sizes", [(400,), SIZES, (0, 1, 9, 300, 90), (25,) * 16])
-    @pytest.mark.parametrize("users", [False, True])
-    @pytest.mark.parametrize("counted", [False, True])
-    @pytest.mark.parametrize("projection", [None, 3])
+    @pytest.mark.parametrize(
+        ("sizes", "users", "counted", "projection"),  # each pair of two of them
+        [
+            ((400,), False, False, None),
+            ((400,), True, True, 3),
+            (SIZES, False, True, None),
+            (SIZES, True, False, 3),
+            ((0, 1, 9, 300, 90), True, True, None),
+            ((0, 1, 9, 300, 90), False, False, 3),
+            ((25,) * 16, True, False, None),
+            ((25,) * 16, False, True, 3),
+        ],
+    )
     def test_any_blocks_give_the_same_bits(self, sizes, users, counted, projection, V, X, threads):
         _, client = threads
         blocks = self.parts(V, *([X] if counted else []), sizes=sizes)
