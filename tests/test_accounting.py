@@ -204,7 +204,7 @@ def test_events_at_the_limits_of_floats_have_a_cost_or_are_refused():
 @pytest.mark.parametrize("event", [LaplaceDpEvent(math.inf), PoissonSampledDpEvent(0.01, LaplaceDpEvent(math.inf))])
 def test_a_release_of_noise_without_bound_costs_nothing(event):
     assert max(epsilon_of(event, 0.0), epsilon_of(event, 1e-6), delta_of(event, 0.0)) <= 1e-12  # rounded up
-    for other in (GaussianDpEvent(1.0), LaplaceDpEvent(2.0), PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0))):
+    for other in (LaplaceDpEvent(2.0), PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0))):
         both = ComposedDpEvent([event, other])
         for cost, least in (
             (epsilon_of(both, 1e-6), epsilon_of(other, 1e-6)),
