@@ -54,7 +54,7 @@ def dense(value):
         (np.zeros((0, 4)), r"0 sample\(s\) \(shape=\(0, 4\)\) while a minimum of 1 is required"),
         (np.zeros((4, 0)), r"0 feature\(s\) \(shape=\(4, 0\)\) while a minimum of 1 is required"),
         (np.zeros(4), "Expected 2D array, got 1D array"),
-        ([["two", "words"]], "numeric"),
+        ([["two", "words"]], "got texts"),
     ],
 )
 def test_bad_counts_are_refused(data, said):
