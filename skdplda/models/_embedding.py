@@ -271,7 +271,7 @@ ShardedCounts
         UserWarning
             If the released sizes of clusters do not stand out of the noise.
         """
-        return self._fit((X, counts, word_vectors), groups, transcript=transcript)
+        return self._fit((X, counts, word_vectors), groups, transcript)
 
     def _warn_fitted(self):
         super()._warn_fitted()

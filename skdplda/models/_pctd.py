@@ -4,13 +4,13 @@ from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._arithmetic import exp, log, matmul, total
+from skdplda._arithmetic import exp, log, matmul
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._released import order_tokens
 from skdplda._texts import words_of
@@ -22,22 +22,19 @@ from skdplda._validation import (
     check_groups,
     check_is_fitted,
     check_structure,
-    counts_of,
     effective_n_jobs,
-    fit_context,
     tokens_of,
 )
 from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.esteps._segments import SegmentEStep
 from skdplda.exact._loop import answer_exactly
-from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
 from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.priors._public import PublicPrior, WordPrior
-from skdplda.privacy import KNOWN, Spending, seeded_guarantee
+from skdplda.privacy import Spending, seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import rounds_of
@@ -123,9 +120,6 @@ class PCTD(BaseRoundsModel):
         What is guaranteed; print it for a statement to publish.
     doc_topic_prior_ : ndarray of shape (n_components,)
         Only of an array, with seeds in `prior`: in the order of the topics.
-    public_perplexity_ : ndarray of shape (n_rounds,)
-        Only if `fit` was given public documents: their perplexity after each round (of a resumed fit, each one
-        since), under that round's table.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
         of all. Beyond about 4, a word is no noise. Only with noise on "statistics".
@@ -162,8 +156,6 @@ class PCTD(BaseRoundsModel):
     >>> model.privacy_guarantee_
     PrivacyGuarantee(epsilon=5, delta=1e-5, document, add-remove, central, proven)
     """
-
-    _beside_released = {"public_perplexity_": KNOWN}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
@@ -213,59 +205,6 @@ class PCTD(BaseRoundsModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        groups: ArrayLike | None = None,
-        public: Any = None,
-        *,
-        transcript: PathLike | None = None,
-    ) -> Self:
-        """Fit the topics.
-
-        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
-
-        Parameters
-        ----------
-        X : UnitMatrix, array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
-            Semantic units over a public, or privately selected, vocabulary. In a plain matrix of word counts
-            each word is a unit, which a warning says. Blocks (matrices of either kind) of a
-            `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers, for `noise="statistics"`
-            and a finite epsilon. Of a document of more than 2**20 tokens so many take part, for `noise="statistics"`
-            and in a plain matrix; a count above 2**31 - 1 there is taken as that.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_documents,), default=None
-            The user of each document: the guarantee then is for all documents of one user together. Only for
-            `noise="statistics"`.
-        public : UnitMatrix or sparse matrix of shape (n_public, n_words), default=None
-            Public documents to follow the convergence on; see `public_perplexity_`. Private ones would be told from
-            it, and are not covered.
-        transcript : path-like, default=None
-            A new file for all that the fit asks and the noisy answers, once it is done: what the guarantee covers, and
-            nothing else. `from_transcript` makes other models of it, for nothing. Only with noise, in rounds.
-
-        Returns
-        -------
-        self : PCTD
-            The fitted estimator.
-
-        Raises
-        ------
-        BudgetExceededError
-            If an open accountant cannot afford the fit. No data were read.
-        ValueError
-            For parameters, units or counts that are not as described.
-        """
-        if public is None:
-            return self._fit(X, groups, transcript=transcript)
-        watch = PublicPerplexity(
-            public, self._doc_topic_prior(), self._topic_word_prior(), effective_n_jobs(self.n_jobs)
-        )
-        return self._fit(X, groups, watch, transcript)
 
     def transform(self, X: Any) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
@@ -475,31 +414,3 @@ def shuffled_segments(X, randomness):
     order_tokens(starts, words, key)
     ones = np.ones(len(words), np.int32), words, np.arange(len(words) + 1)
     return UnitMatrix(starts, sp.csr_array(ones, shape=(len(words), X.shape[1])))
-
-
-class PublicPerplexity:
-    """Follows the perplexity of public documents from round to round, under the priors of the model."""
-
-    def __init__(self, public, alpha, beta, n_threads):
-        X = counts_of(public)
-        self._X = X if hasattr(X, "shape") else np.asarray(public)
-        self._alpha, self._beta, self._n_threads, self.history = alpha, beta, n_threads, []
-
-    def check(self, n_words):
-        """Refuse documents of other words, or without a perplexity, before a budget is charged."""
-        if self._X.shape[1:] != (n_words,):
-            raise ValueError(f"public must have the {n_words} words of X; got shape {self._X.shape}.")
-        try:
-            perplexity(self._X, np.full((1, n_words), 1 / n_words))
-        except ValueError as error:
-            raise ValueError(f"public cannot be followed: {error}") from None
-
-    def attributes(self):
-        """Return what a fit stores."""
-        return {"public_perplexity_": np.array(self.history)}
-
-    def __call__(self, report):
-        """Note the perplexity after a round."""
-        topics = report.table.T + self._beta
-        topics = topics / total(topics, axis=1, keepdims=True)
-        self.history.append(perplexity(self._X, topics, doc_topic_prior=self._alpha, n_threads=self._n_threads))

@@ -86,8 +86,6 @@ class PublishedPCTD(PCTD):
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is claimed, and why it is not proven or does not hold.
-    public_perplexity_ : ndarray of shape (n_iterations,)
-        Only if `fit` was given public documents: their perplexity after each iteration, under its table.
     n_iter_ : int
         Iterations done.
     n_features_in_ : int
