@@ -17,8 +17,6 @@ from skdplda.attacks._shadow import check_seed, released_topics, reseed, train_s
 from skdplda.attacks._simple import threshold_attack, vocabulary_attack
 from skdplda.attacks._statistics import check_documents
 
-__all__ = ["ExperimentResults", "membership_experiment"]
-
 HUANG = ("max", "std", "negative_entropy")
 ATTACKS = {  # name -> of shadow models
     "online": likelihood_ratio_attack,

@@ -13,8 +13,6 @@ from skdplda.attacks._lira import LEAST_MODELS, RIDGE, observed_and_shadows
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._statistics import check_documents, check_topic_word, document_statistics
 
-__all__ = ["bayesian_ratio_attack", "quantile_attack", "relative_attack"]
-
 MOST_FREEDOM = 1e6  # degrees of freedom above which Student's law is the normal one
 
 

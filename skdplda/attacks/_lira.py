@@ -8,8 +8,6 @@ from skdplda._types import ArrayLike, Matrix, Sequence
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._statistics import document_statistics
 
-__all__ = ["likelihood_ratio_attack"]
-
 LEAST_MODELS = 2  # of a kind: a variance needs two
 # Of the mean square, added to a variance, so that statistics that never change decide nothing. Chosen by hand.
 RIDGE = 1e-12

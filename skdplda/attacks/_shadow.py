@@ -16,8 +16,6 @@ from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda._validation import at_most, is_integer
 from skdplda.attacks._statistics import check_documents, check_names, check_topic_word, document_statistics
 
-__all__ = ["ShadowModels", "released_topics", "train_shadow_models"]
-
 
 @dataclass(frozen=True, eq=False)
 class ShadowModels:

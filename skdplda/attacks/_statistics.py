@@ -10,8 +10,6 @@ from skdplda._kernels._zeta import zeta
 from skdplda._types import ArrayLike, Function, Matrix, Sequence
 from skdplda._validation import check_structure, effective_n_jobs
 
-__all__ = ["STATISTICS", "document_statistics", "max_log_likelihood"]
-
 FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE = 200, 1e-4  # closer than `transform`, because attacks compare; not tuned
 CLIPPED = 1e-9  # least distance of a proportion from 0 and 1 in a logarithm; chosen by hand
 STATISTICS = {  # name -> of topic proportions, rows summing to 1; zeta is computed apart

@@ -31,17 +31,6 @@ from skdplda.privacy import MECHANISMS, pure_mechanisms
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 
-__all__ = [
-    "USAGE",
-    "add_fit_commands",
-    "add_jobs",
-    "add_overwrite",
-    "add_price",
-    "add_report",
-    "add_use_commands",
-    "make_model",
-]
-
 USAGE = "[options] CORPUS --epsilon E [--delta D]"
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"

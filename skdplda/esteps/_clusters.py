@@ -16,19 +16,6 @@ from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights, weighted_words
 from skdplda.rounds._queries import Query, WordTotals
 
-__all__ = [
-    "FINE",
-    "LENGTH",
-    "SIZE",
-    "STEP",
-    "ClusterEStep",
-    "ClusterWords",
-    "DirectionSums",
-    "EmbeddedWords",
-    "Embeddings",
-    "grid_directions",
-]
-
 LEVELS = 2**16  # of a row's numbers, over its largest: squares of up to 2**16 of them add up exactly in 53 bits
 FINE = 2**20  # length of a row before the centre is taken away
 # Length of a direction. Products of two are sums of integers below 2**24, which single precision adds up exactly in

@@ -14,8 +14,6 @@ from skdplda.exact._inferred import InferredPriors
 from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, unit_weights, word_weights
 from skdplda.rounds._checkpoint import held
 
-__all__ = ["GibbsEStep", "StartedGibbsEStep"]
-
 # Rounds of topics that `StartedGibbsEStep` infers before it draws, chosen on KOS and Enron's mails (doc/frontier.rst,
 # "Why the rules are as they are").
 INFERRED_ROUNDS = 16

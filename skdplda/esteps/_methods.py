@@ -12,8 +12,6 @@ from skdplda.rounds._bounds import MOST_TOKENS, NORM_BOUND, Contributions
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._tables import initial_table
 
-__all__ = ["UnitEStep", "check_contribution"]
-
 CHUNK = 2**22  # numbers of contributions in memory at a time, but for a unit of more
 MOST_WORDS = 500  # of a made-up document
 

@@ -10,8 +10,6 @@ from skdplda.rounds._bounds import bounded_elsewhere, equal_contributions
 from skdplda.rounds._checkpoint import held
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["NOTHING", "SegmentEStep"]
-
 NOTHING = np.empty((0, 0))
 EVERYONE = np.empty(0, np.uint8)
 

@@ -12,8 +12,6 @@ from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabi
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import MOST_THREADS, FittedTopics, check_sample_weight, check_structure
 
-__all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "score_samples", "unigram_perplexity"]
-
 _CHUNK = 1 << 20  # products theta_dk phi_kw held at a time
 _METHODS = ("document-completion", "fold-in")
 _KINDS = {Integral: "an integer", Real: "a number"}

@@ -69,8 +69,6 @@ from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
-
 # Of `transform` and `score`, without cost in privacy: more iterations take longer. Not tuned.
 FOLD_IN_ITERATIONS = 100
 FOLD_IN_TOLERANCE = 1e-3

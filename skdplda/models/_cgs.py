@@ -25,8 +25,6 @@ from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables, model_noise
 
-__all__ = ["PrivateCGSLDA"]
-
 # Rounds, and local sweeps in each; frontier_ablation.csv, rows "10 rounds", "40 rounds", "1 sweep a round" and
 # "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned.
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 100

@@ -29,8 +29,6 @@ from skdplda.models._cluster_names import rms_of
 from skdplda.models._topics import NAMING, distinct_triples
 from skdplda.semantics import EmbeddedTexts
 
-__all__ = ["CLEAR", "BaseClusterModel", "projected_rows"]
-
 CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
 PROJECTION_SEED = 0  # of public random projections
 BLOCK_ROWS = 4096  # at a time

@@ -42,8 +42,6 @@ from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.semantics import EmbeddedTexts
 
-__all__ = ["EmbeddingTopics"]
-
 OF_MODEL = (
     "the embedding model, all it was trained on, and vectors of words beside those it makes, do not depend on the"
     " private texts"

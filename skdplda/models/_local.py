@@ -52,8 +52,6 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._tables import initial_table, signal_to_noise
 
-__all__ = ["LocalPrivateLDA"]
-
 FROM_REPORTS = (
     *("components_", "topic_word_", "n_iter_", "stream_prior_", "stream_variance_", "word_rates_"),
     *("signal_to_noise_ with several topics and noise", "topic_signal_to_noise_ with several topics and noise"),

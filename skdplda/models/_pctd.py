@@ -41,8 +41,6 @@ from skdplda.rounds._loop import rounds_of
 from skdplda.rounds._spending import NoisePlan
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["PCTD"]
-
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 35  # with noise as PrivateCGSLDA; without, the 35 iterations of Shi et al. (2019)
 PRIVATE_UPDATES, EXACT_UPDATES = 10, 1  # with noise as local sweeps of PrivateCGSLDA; without, plain EM
 TRANSFORM_CELLS = 2**22  # likelihoods of segments held at a time

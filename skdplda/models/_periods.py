@@ -24,8 +24,6 @@ from skdplda.privacy import BudgetCharge, PrivacyGuarantee, stated_guarantee
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions
 from skdplda.rounds._queries import Query
 
-__all__ = ["PeriodEStep", "PeriodsMixin", "TopicCounts"]
-
 # A period's shares are told where its noisy total is above so many standard deviations of its noise. Not tuned.
 CLEAR_TOTAL = 3.0
 NOT_COVERED = (

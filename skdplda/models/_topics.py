@@ -18,8 +18,6 @@ from skdplda._warnings import warn
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
 
-__all__ = ["NAMING", "RELEVANCE", "TopicsMixin", "distinct_triples", "warn_of_noise"]
-
 # Default of `relevance`. The less lift, the better the NPMI of top words at epsilon 2, on 20 Newsgroups, where this was
 # chosen, as on news articles: relevance.csv. At 0.8 it is 0.007 to 0.017 below that of probabilities, at 0.6 (Sievert
 # and Shirley's choice, without noise) 0.027 to 0.048. Some lift keeps words that all topics share from leading them.

@@ -53,8 +53,6 @@ from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["VIPSLDA"]
-
 # frontier_ablation.csv, rows "10 rounds" and "40 rounds"; without noise, not tuned.
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 # Not tuned: a pass more costs noise or time. Row "mini-batches of a tenth" shows what the stochastic form loses.

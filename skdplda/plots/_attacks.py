@@ -17,8 +17,6 @@ from skdplda.plots._style import (
     set_title,
 )
 
-__all__ = ["AttackRocDisplay", "AuditDisplay"]
-
 ROW_HEIGHT, NAME = 0.5, 40  # inches; characters of a line
 MOST_SHOWN = 1e3  # an epsilon beyond is drawn at the edge
 

@@ -8,8 +8,6 @@ from skdplda._validation import counts_of
 from skdplda.metrics import perplexity
 from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, legend_below, literal, new_axes, set_title, titled
 
-__all__ = ["ConvergenceDisplay", "MonitorDisplay"]
-
 CURVES = {  # of the monitor, by the attribute of its history
     "word_level": "monitor, one token removed",
     "document_level": "monitor, longest document removed",

@@ -9,8 +9,6 @@ from sklearn.base import clone
 from skdplda.exceptions import EmptySelectionError
 from skdplda.plots._style import DASHES, STYLES, epsilon_axis, legend_below, literal, new_axes, set_title
 
-__all__ = ["VocabularyDisplay"]
-
 MEASURES = {  # label of the axis, title
     "words": ("Words selected", "Words that a private selection names"),
     "token_mass": ("Share of all tokens", "Tokens whose word is selected"),

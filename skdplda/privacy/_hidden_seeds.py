@@ -8,8 +8,6 @@ from skdplda._files import fingerprint
 from skdplda._validation import is_integer
 from skdplda.privacy._randomness import LEAST_BYTES
 
-__all__ = ["HiddenSeedsMixin"]
-
 SHOWN = "<secret seed>"
 
 

@@ -9,16 +9,6 @@ from skdplda._arithmetic import log, log1p, total
 from skdplda._types import ArrayLike
 from skdplda._validation import check_prior
 
-__all__ = [
-    "InherentPrivacyHistory",
-    "composed_loss",
-    "exact_draw_loss",
-    "monitor_draw",
-    "related_draw_loss",
-    "replaced_draw_loss",
-    "sweep_loss",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class InherentPrivacyHistory:

@@ -26,8 +26,6 @@ from sklearn import get_config
 from skdplda.exceptions import UnreachableLedgerError
 from skdplda.privacy._hidden_seeds import HiddenSeedsMixin
 
-__all__ = ["LedgerAwareMixin", "close_block", "find_open_ledger", "label_of", "open_block", "prepaid"]
-
 VARIABLE = "SKDPLDA_LEDGER"  # what `Process.announcement` returns, as JSON, for processes that are started meanwhile
 CARRIED = "_open_ledgers"  # the same in the state of a pickled estimator
 POSTED = "skdplda-ledger"  # name of a file in memory that holds the same, for descendants

@@ -18,8 +18,6 @@ from skdplda.published._gibbs_sampler import fit_published
 from skdplda.rounds._bounds import shortened
 from skdplda.rounds._guarantee import NOT_COVERED
 
-__all__ = ["CDPLDA", "CDPLDAPlus", "InherentPrivacyLDA", "PriTopLDA"]
-
 
 class BaseSequentialLDA(BaseTopicModel):
     """Base of the published forms; a subclass says which one it is.

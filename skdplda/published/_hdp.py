@@ -16,8 +16,6 @@ from skdplda.privacy import PrivacyGuarantee
 from skdplda.published._gibbs_sampler import fit_published
 from skdplda.rounds._bounds import some_tokens
 
-__all__ = ["PublishedHDPLDA"]
-
 NOT_PRIVATE = (
     "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"
     " its own (with 10 related tokens the exact loss of one sweep's draws is 6.93 where 3.58 is claimed); noise on"

@@ -9,8 +9,6 @@ from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.vocabulary import DPVocabularySelector
 
-__all__ = ["PublishedItemFrequencySelector"]
-
 WHY = (
     "its threshold counts on one new word a unit, but noise is on every word: of 100 words that one unit alone uses,"
     " some pass with up to a hundred times the claimed delta."

@@ -19,8 +19,6 @@ from skdplda.privacy import PrivacyGuarantee, calibrate_gaussian, epsilon_of, ga
 from skdplda.published._pctd_noise import NoisySegmentEStep
 from skdplda.rounds._spending import NoisePlan
 
-__all__ = ["PublishedPCTD"]
-
 REFERENCE = "Shi et al. (2019), Semantic Consistent Topic Discovery with Differential Privacy, Algorithm 1"
 CLAIMED = {
     "all": "the noise is drawn anew in each iteration and every draw is counted, for one word present in or absent from"

@@ -7,8 +7,6 @@ from skdplda._arithmetic import eigen, matmul, normal
 from skdplda._kernels._mixture import word_sums
 from skdplda.esteps._segments import NOTHING, SegmentEStep
 
-__all__ = ["NoisySegmentEStep", "likelihood_noise", "sum_noise"]
-
 NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of the largest carry rounding errors only
 
 

@@ -13,8 +13,6 @@ from skdplda.models._vips import VIPSLDA
 from skdplda.privacy import check_delta, check_epsilon, epsilon_of, finite_noise, gaussian_event, least
 from skdplda.rounds._spending import NoisePlan
 
-__all__ = ["CLAIMED_ACCOUNTINGS", "PublishedVIPSLDA", "vips_noise_multiplier"]
-
 CLAIMED_ACCOUNTINGS = ("zcdp", "advanced", "linear")
 FIXED = ("learning_method", "max_visits", "prior")  # parameters of the base that the form has no choice of
 # Delta of one step before subsampling, which zCDP leaves open. Chosen by hand: a smaller one has a larger epsilon.

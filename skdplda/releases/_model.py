@@ -19,8 +19,6 @@ from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import _card, _file
 
-__all__ = ["TEXT_SETTINGS", "ReleasedTopicModel"]
-
 # What CountVectorizer needs, beside the words, to cut a text as before.
 TEXT_SETTINGS = (
     "encoding",

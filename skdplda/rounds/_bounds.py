@@ -18,23 +18,6 @@ from skdplda._validation import unit_of_documents
 from skdplda.privacy import NORM_BOUND
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
-__all__ = [
-    "BOUND_IN_TOKENS",
-    "MOST_TOKENS",
-    "NORM_BOUND",
-    "Bounded",
-    "Contributions",
-    "bounded_elsewhere",
-    "equal_contributions",
-    "scaled",
-    "shortened",
-    "some_tokens",
-    "total_of",
-    "unit_weights",
-    "weighted_words",
-    "word_weights",
-]
-
 # What NORM_BOUND is in the tables, in tokens. Only its size relative to the priors matters. By definition, a document
 # of 25 different words counts each of them once (its L2 norm is 5).
 BOUND_IN_TOKENS = 5.0

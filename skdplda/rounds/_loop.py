@@ -31,8 +31,6 @@ from skdplda.rounds._bounds import Bounded, total_of
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["Ask", "EStep", "RoundReport", "Tables", "active_units", "converse", "rounds_of", "talk"]
-
 
 class Ask(NamedTuple):
     """What a strategy yields.

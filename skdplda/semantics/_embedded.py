@@ -8,8 +8,6 @@ import scipy.sparse as sp
 from skdplda._types import ArrayLike
 from skdplda._validation import check_structure
 
-__all__ = ["EmbeddedTexts"]
-
 
 class EmbeddedTexts:
     """Embeddings of texts, with the counts of their words: what `EmbeddingTopics` takes in a pipeline.

@@ -8,8 +8,6 @@ import scipy.sparse as sp
 from skdplda._types import ArrayLike
 from skdplda._validation import check_structure
 
-__all__ = ["UnitMatrix"]
-
 
 class UnitMatrix:
     """Word counts of semantic units, sliced by documents.

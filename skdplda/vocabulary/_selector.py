@@ -22,8 +22,6 @@ from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import CURATOR
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
-__all__ = ["DPVocabularySelector"]
-
 
 class DPVocabularySelector(SelectorMixin, PrivateSelection):
     """Choose the words that many documents use, differentially private for documents or users.
