@@ -8,10 +8,9 @@ from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
-import pandas as pd
 
-from skdplda._arithmetic import expm1, log1p, total
-from skdplda._types import ArrayLike, Matrix, Seed, Sequence
+from skdplda._arithmetic import log1p
+from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import (
     PRIOR,
     SEED,
@@ -23,9 +22,7 @@ from skdplda._validation import (
     fit_context,
 )
 from skdplda._warnings import warn
-from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
-from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import MOVED, HybridPlan, shortfall
 from skdplda.models._hdp_sampler import DelayedCountSweeps, ShardedSweeps, TopicTrace
@@ -237,8 +234,8 @@ class HDPLDA(BaseHybridLDA):
         Law of the tables' noise: any of `skdplda.privacy.MECHANISMS`, and with a delta of 0 one that needs none. None:
         "gaussian", or "laplace" with a delta of 0 or a budget by sweep. Affects privacy: yes.
     max_iter : int or None, default=None
-        Sweeps, each of which spends. None: 25 (100 with `epsilon=inf`); `recommend` may know better. Affects privacy:
-        no, the noise is calibrated to it; but yes, if the budget is given by sweep.
+        Sweeps, each of which spends. None: 25 (100 with `epsilon=inf`). Affects privacy: no, the noise is calibrated
+        to it; but yes, if the budget is given by sweep.
     noise_share : float or None, default=None
         Part of the total budget for the tables, the rest is for the draws. None: 0.25. Affects privacy: no.
     noise_epsilon : float or None, default=None
@@ -450,67 +447,6 @@ class HDPLDA(BaseHybridLDA):
         X = some_tokens(X, randomness.draw_key())
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
         return sampler.run(True)[1], sampler.words
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def recommend(
-        self,
-        nominal_size: int = 1000,
-        mean_length: int = 60,
-        n_words: int = 500,
-        *,
-        max_iter: Sequence[int] = (6, 12, 25, 50),
-        random_state: int = 0,
-    ) -> pd.DataFrame:
-        """Find which sweeps and shares use a total budget best, by trial on synthetic corpora: no data are read.
-
-        Parameters
-        ----------
-        nominal_size, mean_length : int
-            Documents of the synthetic corpus, and their mean length; a public guess at those of the real one.
-        n_words : int
-            Size of the vocabulary.
-        max_iter : sequence of int, default=(6, 12, 25, 50)
-            Numbers of sweeps to try.
-        random_state : int, default=0
-            Of the corpus and the trials.
-
-        Returns
-        -------
-        table : DataFrame
-            One row a trial, best first: `max_iter` and `noise_share`, to be set; `clip_ratio`, the C / beta that the
-            draws' budget allows; `noise`, the standard deviation in a cell, in tokens; `perplexity` of held-out
-            synthetic documents.
-
-        Raises
-        ------
-        ValueError
-            If the budget is not a finite total `epsilon`, or an argument is bad.
-        """
-        if not self._by_total() or math.isinf(self._total()) or self.count_clip is not None:
-            raise ValueError(
-                "recommend divides a total budget: give a finite epsilon and count_clip=None, and leave noise_epsilon"
-                " and inherent_epsilon out."
-            )
-        max_iter = list(max_iter) if np.iterable(max_iter) else [max_iter]
-        if not max_iter or not all(isinstance(sweeps, Integral) and sweeps >= 1 for sweeps in max_iter):
-            raise ValueError(f"max_iter must be a sequence of integers >= 1; got {max_iter!r}.")
-        X = make_lda_corpus(
-            nominal_size, n_words, self.n_components, mean_length=mean_length, random_state=random_state
-        ).data
-        test = slice(0, None, 10)
-        train = check_counts(self.__class__(), X[np.arange(X.shape[0]) % 10 != 0], reset=True)
-        rows = []
-        for sweeps in max_iter:
-            for share in (0.1, 0.25, 0.5):
-                plan = HybridPlan.calibrate(self._total(), self.delta, sweeps, share, noise=self.mechanism)
-                counts, _, _ = self._run(train, plan, Randomness(random_state), False)
-                topics = (counts + TOPIC_WORD_PRIOR).T
-                found = perplexity(
-                    X[test], topics / total(topics, axis=1, keepdims=True), doc_topic_prior=self._doc_topic_prior()
-                )
-                rows.append((sweeps, share, expm1(plan.eta / 2), plan.deviation, found))
-        table = pd.DataFrame(rows, columns=["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"])
-        return table.sort_values("perplexity", ignore_index=True)
 
     def _warn(self, plan, randomness):
         if not plan.private:
