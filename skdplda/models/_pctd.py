@@ -65,23 +65,20 @@ class PCTD(BaseRoundsModel):
     delta : float, default=1e-5
         Probability that the loss exceeds epsilon. Affects privacy: yes.
     noise : {"statistics", "units"}, default="statistics"
-        What gets noise. Affects privacy: yes.
-
-        * "statistics": the topic-word sums of each round. Protects a document, or a user with `groups`; proven.
-        * "units": the count of every vocabulary word in every unit, once; then EM on what the counts probably were.
-          Protects one word, replaced by another in its unit; proven. The curator could publish the noisy counts.
-          Takes time in proportion to units times words.
+        What gets noise. "statistics": the topic-word sums of each round, for a document, or a user with `groups`;
+        proven. "units": the count of every vocabulary word in every unit, once, then EM on what the counts probably
+        were, for one word replaced by another in its unit; proven. The curator could publish the noisy counts; it takes
+        time in proportion to units times words. Affects privacy: yes.
     similarity : sparse matrix or array-like of shape (n_words, n_words), or None, default=None
         Called R in [1]_, eq. (10): from :func:`skdplda.semantics.word_similarity`, of public vectors. None: words
         do not know each other. Affects privacy: no, if public.
     tau : float, default=0.3
         Weight of the similarity in eq. (11) of [1]_, 1e6 at most. Affects privacy: no.
     max_iter : int or None, default=None
-        Number of rounds. None: 20 for "statistics" with noise, else 35. Affects privacy: no, the noise is
-        calibrated to it.
+        Rounds. None: 20 for "statistics" with noise, else 35. Affects privacy: no, the noise is calibrated to it.
     local_updates : int or None, default=None
-        Updates of a document's topic proportions within a round. None: 10 for "statistics" with noise, else 1.
-        Affects privacy: no.
+        Updates of a document's topic proportions in a round. None: 10 for "statistics" with noise, else 1. Affects
+        privacy: no.
     sampling_rate : float, default=1.0
         Probability that a privacy unit takes part in a round (Poisson sampling). "statistics" only. Affects privacy:
         no, the noise is calibrated to it.
@@ -90,43 +87,38 @@ class PCTD(BaseRoundsModel):
     topic_word_prior : float or None, default=None
         Pseudo-count of each word in a topic, which [1]_ has not. None: 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, from which topics start and towards which the released tables are shrunk.
-        "statistics" without samples only; unused without noise, where topics have no names of it either. Affects
-        privacy: no, if it does not depend on the private texts.
+        Public knowledge of words and topics, from which topics start and to which released tables are shrunk.
+        "statistics" with noise and without samples only. Affects privacy: no, if it does not depend on the private
+        texts.
     checkpoint : str, path-like or None, default=None
-        File written after each round and removed at the end; a later `fit` with the same parameters and data goes
-        on from it, without spending again. It is as private as the data. "statistics" only. Affects privacy: no.
+        "statistics" only. File to resume an interrupted fit from, without spending again; as private as the data, and
+        removed at the end. Affects privacy: no.
     callback : callable or None, default=None
-        Called after each round with a report (`n_done`, `n_rounds`, `table`) that holds released values only.
-        Affects privacy: no.
+        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
+        privacy: no.
     n_jobs : int or None, default=None
-        Threads, as in joblib. Same result for any number. Affects privacy: no.
+        Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
-        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
+        Makes a fit repeatable and warns: the guarantee is then proven only for a secret seed of 16 random bytes or more
+        (or such an integer), and else claimed. None: fresh entropy. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
+    components_, topic_word_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included; and the same with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed; print it for a statement to publish.
     doc_topic_prior_ : ndarray of shape (n_components,)
         Only of an array, with seeds in `prior`: in the order of the topics.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
-        of all. Beyond about 4, a word is no noise. Only with noise on "statistics".
+        of all; beyond about 4, a word is no noise. Only with noise on "statistics".
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
-    n_iter_ : int
-        Rounds done.
-    n_features_in_ : int
-        Number of words.
+        The same for whole topics, 0 for noise alone: below about 1 a topic says little.
+    n_iter_, n_features_in_ : int
+        Rounds done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 
