@@ -130,10 +130,8 @@ def membership_experiment(
     selection : {"own", "target"}, default="own"
         Of a pipeline that selects words before its last step: each shadow model selects its own, or all take those with
         which the target was released, as in [1]_, and only the last step is trained.
-    topic_word : callable, default=None
-        As in `train_shadow_models`.
-    directory : path-like, default=None
-        As in `train_shadow_models`; each repetition has a folder in it.
+    topic_word, directory : as in `train_shadow_models`
+        Each repetition has a folder in the directory.
     n_jobs : int, default=None
         Models trained at a time, as in joblib.
     random_state : int, default=None

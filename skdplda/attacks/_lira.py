@@ -31,12 +31,8 @@ def likelihood_ratio_attack(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_topics, n_words)
-        As in `threshold_attack`.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        As in `threshold_attack`; documents in the order of the shadow models'.
-    members : array-like of bool of shape (n_documents,)
-        As in `threshold_attack`.
+    topic_word, X, members : as in `threshold_attack`
+        Documents in the order of the shadow models'.
     shadows : ShadowModels
         From `train_shadow_models` on the same documents.
     mode : {"online", "offline"}, default="online"

@@ -85,10 +85,8 @@ def document_statistics(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_components, n_words)
-        Topics; rows are scaled to sum to 1.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Word counts.
+    topic_word, X : as in `max_log_likelihood`
+        One table of topics, and word counts.
     names : sequence of str or callable, default=("zeta",)
         "zeta", "negative_entropy", "logit_max", "std" and "max" (of the topic proportions); a callable gets
         (topic_word, X) and returns one number a document, larger for members.

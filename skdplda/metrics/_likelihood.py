@@ -131,10 +131,8 @@ def score_samples(X: Matrix, topic_word: ArrayLike, **options: Any) -> np.ndarra
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Counts of each word in each test document.
-    topic_word : array-like of shape (n_components, n_words)
-        Topics phi; rows sum to 1.
+    X, topic_word : as in `held_out_log_likelihood`
+        Counts of test documents, and topics.
     **options : dict
         Keyword arguments of :func:`held_out_log_likelihood` but `sample_weight`.
 
@@ -164,10 +162,8 @@ def score(X: Matrix, topic_word: ArrayLike, **options: Any) -> float:
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Counts of each word in each test document.
-    topic_word : array-like of shape (n_components, n_words)
-        Topics phi; rows sum to 1.
+    X, topic_word : as in `held_out_log_likelihood`
+        Counts of test documents, and topics.
     **options : dict
         Keyword arguments of :func:`held_out_log_likelihood`.
 
@@ -189,10 +185,8 @@ def perplexity(X: Matrix, topic_word: ArrayLike, **options: Any) -> float:
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Counts of each word in each test document.
-    topic_word : array-like of shape (n_components, n_words)
-        Topics phi; rows sum to 1.
+    X, topic_word : as in `held_out_log_likelihood`
+        Counts of test documents, and topics.
     **options : dict
         Keyword arguments of :func:`held_out_log_likelihood`, among them `method`.
 

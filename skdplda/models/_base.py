@@ -112,7 +112,8 @@ class BaseTopicModel(
         Parameters
         ----------
         X : array-like, sparse matrix or DiskCounts of shape (n_documents, n_words)
-            Word counts. Those of a `skdplda.datasets.DiskCounts` are read some thousand documents at a time.
+            Word counts. Those of a `skdplda.datasets.DiskCounts` are read some thousand documents at a time. `PCTD`
+            takes a `UnitMatrix`, too.
 
         Returns
         -------
@@ -180,10 +181,8 @@ class BaseTopicModel(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts of documents that were not used to fit.
-        method : {"document-completion", "fold-in"}, default="document-completion"
-            As in `score`.
+        X, method : as in `score`
+            The documents, and what is held out of them.
 
         Returns
         -------
@@ -205,14 +204,8 @@ class BaseTopicModel(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts of documents that were not used to fit.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each document.
-        method : {"document-completion", "fold-in"}, default="document-completion"
-            As in `score`.
+        X, y, sample_weight, method : as in `score`
+            The documents, and what is held out of them.
 
         Returns
         -------

@@ -197,28 +197,6 @@ class PCTD(BaseRoundsModel):
         self.verbose = verbose
 
     def transform(self, X: Any) -> np.ndarray:
-        """Topic proportions of documents under the fitted topics.
-
-        Each row depends on its own document and on the released topics only. The proportions of a *training* document,
-        or of any other private one, are that document's data, and the guarantee does not cover publishing them.
-
-        Parameters
-        ----------
-        X : UnitMatrix, or array-like or sparse matrix of shape (n_documents, n_words)
-            Semantic units; in a plain matrix of word counts each word is a unit.
-
-        Returns
-        -------
-        doc_topic : ndarray of shape (n_documents, n_components)
-            Rows sum to 1. An empty document gets the prior's mean.
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If X has another number of words, or is no matrix of counts.
-        """
         if not isinstance(X, UnitMatrix):
             return super().transform(X)
         check_is_fitted(self)

@@ -188,10 +188,8 @@ class PeriodsMixin:
             The class of each document. One that is not among `classes` counts nowhere, and no message tells of it.
         classes : array-like of shape (n_classes,)
             The classes to count, all different. They are published: a list from the documents would tell which occur.
-        epsilon : float
-            As in `topics_over_time`.
-        groups : array-like of shape (n_documents,), default=None
-            As in `topics_over_time`.
+        epsilon, groups : as in `topics_over_time`
+            Of the counts.
 
         Returns
         -------

@@ -89,11 +89,10 @@ class TopicsMixin:
         -------
         info : DataFrame of shape (n_components, 5)
             One row a topic, by number. "name"; "size", its share of the released counts, nan where none are released;
-            "words", a list, most relevant first; "signal_to_noise", the root mean square by which its words stand out
-            of the words of all topics, in standard deviations of the noise, nan where the noise is not known or there
-            is one topic; "noise", whether that is below 1 and its ten top words are not all clear, missing likewise.
-            This tells of the noise that was added for privacy; texts without any topics have clear ones, too, because
-            every topic model divides them.
+            "words", a list, most relevant first; "signal_to_noise", by which its words stand out of those of all
+            topics, in standard deviations of the noise, nan where that is not known or there is one topic; "noise",
+            whether that is below 1 and its ten top words are not all clear, missing likewise. It tells of the noise
+            added for privacy alone.
 
         Raises
         ------
@@ -163,7 +162,7 @@ class TopicsMixin:
         return table.sort_values("share", ascending=False, kind="stable")
 
     def topic_hierarchy(self) -> np.ndarray:
-        """Which topics are nearest: a tree, by average linkage of their Jensen-Shannon distances.
+        """Which topics are nearest: a tree, by average linkage of `topic_distances`.
 
         Returns
         -------
@@ -191,7 +190,7 @@ class TopicsMixin:
         Raises
         ------
         ValueError
-            If there is no such topic, or two would have one name.
+            If there is no such topic, two would have one name, or one of a released model has control characters.
         """
         check_is_fitted(self)
         called = self.get_feature_names_out().tolist()
