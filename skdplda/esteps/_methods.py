@@ -93,10 +93,9 @@ class UnitEStep:
         """Add the contributions of some units, each with all of its documents."""
         if not part:
             return
-        units, unit = np.unique([unit for unit, _, _ in part], return_inverse=True)
-        unit = np.repeat(unit, [len(words) for _, words, _ in part])
+        unit = np.repeat([unit for unit, _, _ in part], [len(words) for _, words, _ in part])
         words, values = (np.concatenate(parts) for parts in list(zip(*part, strict=True))[1:])
-        sums.add_scaled(values, words, unit, len(units))
+        sums.add_scaled(values, words, unit, self.n_units)
 
     def arrays(self):
         """Return the hidden state."""
