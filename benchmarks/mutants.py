@@ -303,7 +303,7 @@ MUTANTS = [
     ),
     Mutant(
         "a unit is bounded once in each call",
-        "if self._added[unit].any():",
+        "if first <= self._last:",
         "if False:",
         "a unit's values in two calls have twice the bound",
         "test_sensitivity",

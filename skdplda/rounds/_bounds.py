@@ -90,8 +90,8 @@ def _make_bounded(total, norm):
 class Contributions:
     """What privacy units contribute to a sum, added up part by part, and bounded whatever the values are.
 
-    A unit's values belong in one call. A second one of `add_scaled` for the same unit is refused, and so is another
-    method for the same sum; `add_whole` and `add_rows` number within a call, and do not compare calls.
+    A unit's values belong in one call. Calls of `add_scaled` have ascending units, so that none comes twice, and a sum
+    takes one method; `add_whole` and `add_rows` number within a call, and what several calls add is not compared.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Contributions:
             raise ValueError(f"norm must be 1 or 2; got {norm!r}.")
         self._total: np.ndarray | None = np.zeros(shape, np.int64)
         self._norm, self._method = norm, None
-        self._added: np.ndarray | None = None  # which units `add_scaled` was given
+        self._last = -1  # the largest number of a unit that `add_scaled` was given
 
     @np.errstate(all="ignore")  # a warning would be an output
     def add_scaled(self, values: np.ndarray, place: np.ndarray, unit: np.ndarray, n_units: int) -> None:
@@ -133,26 +133,26 @@ class Contributions:
         place : ndarray of shape (n,)
             Where they are added: numbers of cells of the sum, or of its rows of m cells.
         unit : ndarray of shape (n,)
-            Number of each value's unit, from 0: a unit has the same one in each call.
+            Number of each value's unit, from 0, above those of all calls before.
         n_units : int
             How many there are in all calls together.
 
         Raises
         ------
         ValueError
-            If a place or a unit is not one of those that there are, a unit was in another call, `n_units` was another
-            there, another method was called before, or the bound is that of the L1 norm.
+            If a place or a unit is not one of those that there are, a unit is not above those of the calls before,
+            another method was called before, or the bound is that of the L1 norm.
         """
         if self._norm != 2:
             raise ValueError("values are scaled in the L2 norm; use Contributions(shape), or add_whole.")
         place, unit = self._checked("add_scaled", values, place, unit, n_units)
-        self._added = np.zeros(n_units, bool) if self._added is None else self._added
-        if len(self._added) != n_units:
-            raise ValueError(f"n_units must be the same in each call, {len(self._added)}; got {n_units}.")
-        if self._added[unit].any():
-            raise ValueError("unit must have each unit in one call only: what two calls add is not bounded together.")
-        self._added[unit] = True
-        first, last = (unit.min(), unit.max()) if len(unit) else (0, 0)  # calls of few units cost as little
+        first, last = (unit.min(), unit.max()) if len(unit) else (self._last + 1, self._last)
+        if first <= self._last:
+            raise ValueError(
+                f"unit must be above {self._last}, the largest of the calls before; got {first}. All values of a unit"
+                " must be in one call: what it gives to two is not bounded together."
+            )
+        self._last = last
         values, place, unit = self._merged(values, place, unit - first)
         self._add(scaled(values, unit, last - first + 1), place)
 
