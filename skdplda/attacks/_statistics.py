@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._checks import check_structure, effective_n_jobs
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._zeta import zeta
 from skdplda._types import ArrayLike, Function, Matrix, Sequence
-from skdplda._validation import check_structure, effective_n_jobs
 
 FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE = 200, 1e-4  # closer than `transform`, because attacks compare; not tuned
 CLIPPED = 1e-9  # least distance of a proportion from 0 and 1 in a logarithm; chosen by hand

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
+from skdplda.cli._corpus import seed
 from skdplda.datasets import frequent_words, load_lee, topic_recovery
 from skdplda.exceptions import NoisyTopicsWarning, PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity
@@ -29,6 +30,13 @@ KEPT = {0.1: (56, 69, 76), 0.5: (78, 92, 95)}
 N_DOCUMENTS, MEAN_LENGTH, TEST_DOCUMENTS = 20_000, 30, 2_000
 PICTURE, PAGE = "skdplda_demo.png", "topics.html"
 CELL = 33  # characters of a column of words
+
+
+def add_demo(command):
+    """Add the arguments of `demo`."""
+    command.add_argument("--output", default=".", metavar="DIR", help="folder of the picture (default: this one)")
+    command.add_argument("--seed", type=seed, metavar="N", help="make the noise repeatable")
+    command.set_defaults(run=lambda args: run_demo(args.output, seed=args.seed) and None)
 
 
 def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):

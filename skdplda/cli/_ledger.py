@@ -12,9 +12,8 @@ from skdplda.privacy import PrivacyAccountant, PrivacyUnit, round_up
 MOST_FITS = 10_000  # a ledger of more takes minutes to read
 
 
-def add_ledger_command(add):
-    """Add `ledger`; `add(name, help, usage=None)` makes the parser of a command."""
-    command = add("ledger", "what was spent on a data set, and what remains; or a new ledger")
+def add_ledger(command):
+    """Add the arguments of `ledger`."""
     command.add_argument("ledger", metavar="FILE", help="the ledger")
     new = command.add_argument_group("a new ledger")
     positive = number(float, "a positive number, or inf")
@@ -31,7 +30,7 @@ def add_ledger_command(add):
     command.set_defaults(run=_ledger)
 
 
-def add_ledger(command):
+def add_charge(command):
     """Add the ledger that is charged."""
     books = command.add_argument_group("ledger")
     books.add_argument("--ledger", metavar="FILE", help="charge this ledger; 'skdplda ledger' begins and shows one")

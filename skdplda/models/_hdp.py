@@ -10,17 +10,9 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._arithmetic import log1p
+from skdplda._checks import effective_n_jobs
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import (
-    PRIOR,
-    SEED,
-    THREADS,
-    Interval,
-    check_counts,
-    check_memory,
-    effective_n_jobs,
-    fit_context,
-)
+from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, check_memory, fit_context
 from skdplda._warnings import warn
 from skdplda.distributed import ShardedDocuments
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics

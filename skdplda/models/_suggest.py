@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from skdplda._validation import is_integer, is_real
+from skdplda._checks import is_integer, is_real
 from skdplda.privacy import calibrate_gaussian, check_delta, check_epsilon
 
 # The best number of topics grew with the root of the signal on 20 pairs of a corpus and an epsilon, at 2 to 60 topics

@@ -13,9 +13,10 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._arithmetic import eigen, log, matmul, mean, normal, orthonormal, total
+from skdplda._checks import is_integer
 from skdplda._texts import check_texts, most_frequent
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
-from skdplda._validation import HIDDEN, is_integer
+from skdplda._validation import HIDDEN, NamedKinds
 from skdplda._warnings import warn
 
 # Of public texts: the most words that are counted, or have vectors, which take a matrix of pairs of words: 400 MB.
@@ -505,6 +506,13 @@ class PublicPrior:
 
     def __reduce__(self):
         return _unpickled, (self._vectors, self._frequencies, self._topics)
+
+
+# What a `prior` may be.
+PUBLIC_PRIOR = [
+    NamedKinds((PublicPrior, WordPrior), "Dirichlet concentrations are doc_topic_prior and topic_word_prior"),
+    None,
+]
 
 
 def _unpickled(vectors, frequencies, topics):
