@@ -302,9 +302,16 @@ MUTANTS = [
         "test_loop",
     ),
     Mutant(
+        "a unit is bounded once in each call",
+        "if first <= self._last:",
+        "if False:",
+        "a unit's values in two calls have twice the bound",
+        "test_sensitivity",
+    ),
+    Mutant(
         "a bounded sum that can be changed",
-        "    view.flags.writeable = False\n    object",
-        "    view.flags.writeable = True\n    object",
+        "        array.flags.writeable = False\n",
+        "        pass\n",
         "what was bounded is something else when it gets noise",
         "test_loop",
     ),

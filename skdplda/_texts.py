@@ -7,17 +7,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-__all__ = [
-    "DEFAULT_STOP_WORDS",
-    "LETTERS",
-    "NamedCounts",
-    "WordColumnsMixin",
-    "check_texts",
-    "holds_texts",
-    "most_frequent",
-    "words_of",
-]
-
 DEFAULT_STOP_WORDS = "english"
 LETTERS = r"(?u)\b[^\W\d_]\w+\b"  # words of two characters or more that begin with a letter: no numbers
 KINDS = {"filename": "the name of a file", "file": "an open file"}  # by `input`; else "content"

@@ -345,7 +345,8 @@ def offered():
     for name, kind in MAKERS.items():
         yield name, None, None
         for parameter, constraints in kind._parameter_constraints.items():
-            described = re.search(rf"^ *{parameter} : .*?Affects\s+privacy: (\w+)", inspect.getdoc(kind), re.M | re.S)
+            entry = rf"^ *(?:\w+, )*{parameter}(?:, \w+)* : .*?Affects\s+privacy: (\w+)"
+            described = re.search(entry, inspect.getdoc(kind), re.M | re.S)
             if described[1] == "yes":
                 for options in constraints:
                     if isinstance(options, StrOptions):

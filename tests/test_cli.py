@@ -786,24 +786,6 @@ def test_an_audit_that_refutes_the_claim_says_so_by_its_exit_code(corpus, capsys
     assert capsys.readouterr().out == "VIOLATED\n"
 
 
-def test_scripts_of_a_checkout_are_listed_and_run(tmp_path, capfd):
-    assert cli.main(["reproduce", "--checkout", str(tmp_path)]) == 2
-    assert "Name a checkout of the source" in one_line(capfd)
-    folder = tmp_path / "benchmarks" / "reproduce"
-    folder.mkdir(parents=True)
-    script = "import sys, skdplda\nprint(sys.argv[1:], skdplda.__version__)\nsys.exit(len(sys.argv) > 2)\n"
-    (folder / "figure1.py").write_text(script, encoding="utf-8")
-    here = ["reproduce", "--checkout", str(tmp_path)]
-    assert cli.main(here) == 0
-    assert capfd.readouterr().out == "figure1\n"
-    assert cli.main([*here, "figure1", "--quick"]) == 0
-    assert capfd.readouterr().out == f"['--quick'] {__version__}\n"
-    assert cli.main([*here, "figure1", "--quick", "--fail"]) == 1
-    capfd.readouterr()
-    assert cli.main([*here, "figure2"]) == 2
-    assert "figure1" in one_line(capfd)
-
-
 def test_a_defect_takes_one_line_too(capsys, monkeypatch):
     monkeypatch.setattr(cli_models, "load_released", lambda path: 1 / 0)
     assert cli.main(["show", "x.zip"]) == 70
@@ -814,7 +796,7 @@ def test_a_defect_takes_one_line_too(capsys, monkeypatch):
 
 
 COMMANDS = ["demo", "fit", "cost", "top-words", "show", "release", "transform", "insights", "ledger", "attack"]
-COMMANDS += ["audit", "reproduce", "completion"]
+COMMANDS += ["audit", "completion"]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
@@ -1011,7 +993,7 @@ def test_every_option_that_names_a_file_is_known(capsys):
     found = set()
     for command, parser in commands.choices.items():
         for action in parser._actions:
-            if action.metavar in files and command not in ("demo", "reproduce"):  # these have one folder and no more
+            if action.metavar in files and command != "demo":  # which has one folder and no more
                 name = action.dest
                 assert name in READ or name in WRITTEN or (name == "output" and command in OUTPUT), (command, name)
                 found.add(name)

@@ -82,8 +82,7 @@ def test_hospital(run, tmp_path):
 
 
 def test_look_at_topics(run):
-    pytest.importorskip("pyLDAvis")
-    assert "topics [0, 1, 2, 3, 4, 5]" in run("look_at_topics.py", "--documents", "1000")
+    assert "topics.html: " in run("look_at_topics.py", "--documents", "1000")
 
 
 def test_attack_and_defence(run):

@@ -5,23 +5,20 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from sklearn.base import clone
 
 from skdplda import (
     PCTD,
-    VIPSLDA,
     DPCountVectorizer,
     DPVocabularySelector,
     EmbeddingTopics,
     PrivateCGSLDA,
     ReleasedTopicModel,
-    make_fdptm_pipeline,
 )
 from skdplda.attacks import AttackResult
 from skdplda.audit import AuditReport
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.metrics import missing_mass, perplexity, token_mass, unigram_perplexity
+from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.plots import (
     AttackRocDisplay,
     AuditDisplay,
@@ -310,57 +307,6 @@ def test_vocabulary_size_errors_name_the_parameter(epsilons, size, message):
         VocabularyDisplay(epsilons=epsilons, values={"sieve": size}).plot()
 
 
-TEXTS = ["iron zinc lead", "iron zinc tin", "plum pear fig", "plum pear kiwi"] * 150
-
-
-@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
-def test_what_words_cover_is_drawn_for_a_vectorizer_and_for_a_selector():
-    vectorizer = DPCountVectorizer(delta=1e-6, max_words=3, random_state=0)
-    everything = DPCountVectorizer(epsilon=np.inf).fit(TEXTS)
-    X, names = everything.transform(TEXTS), everything.get_feature_names_out()
-    users = np.arange(len(TEXTS)) // 2
-    for measure, groups in (("token_mass", None), ("missing_mass", None), ("missing_mass", users)):
-        options = {"epsilons": [0.01, 50.0], "measure": measure, "groups": groups}
-        display = VocabularyDisplay.from_estimator(vectorizer, TEXTS, **options)
-        fitted = clone(vectorizer).set_params(epsilon=50.0).fit(TEXTS, groups=groups)
-        selected = np.isin(names, fitted.get_feature_names_out())
-        assert 0 < selected.sum() <= 3
-        value = token_mass(X, selected) if measure == "token_mass" else missing_mass(X, selected, groups)
-        assert display.values["sieve"].tolist() == [measure == "missing_mass", value]
-        assert display.ax_.lines[0].get_ydata().tolist() == display.values["sieve"].tolist()  # 0 has a point
-        assert display.ax_.get_xlabel().endswith("(per document)" if groups is None else "(per user)")
-        assert display.ax_.get_title(loc="left").endswith("delta = 1e-06")
-    selector = DPVocabularySelector(delta=1e-6, random_state=0)
-    display = VocabularyDisplay.from_estimator(selector, X, epsilons=[100.0], measure="token_mass")
-    assert display.values["sieve"].tolist() == [1.0]
-    display.figure_.canvas.draw()
-
-
-@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
-def test_what_topics_make_of_private_words():
-    vectorizer = DPCountVectorizer(delta=1e-6, random_state=0)
-    model = VIPSLDA(2, max_iter=10, random_state=0)
-    users = np.arange(len(TEXTS))[::-1]
-    options = {"epsilons": [0.01, 60.0], "measure": "downstream_share", "model": model, "X_test": TEXTS[:40]}
-    display = VocabularyDisplay.from_estimator(vectorizer, TEXTS, **options)
-    pipeline = make_fdptm_pipeline(60.0, 1e-6, vectorizer=vectorizer, model=model).fit(TEXTS)
-    whole = make_fdptm_pipeline(np.inf, 1e-6, vectorizer=vectorizer, model=model).fit(TEXTS)
-    gains = []
-    for each in (pipeline, whole):
-        train, test = (each["words"].transform(texts) for texts in (TEXTS, TEXTS[:40]))
-        gains.append(np.log(unigram_perplexity(train, test) / each["topics"].perplexity(test)) * test.sum() / 120)
-    nothing, share = display.values["sieve"]
-    assert nothing == 0 and share == pytest.approx(gains[0] / gains[1]) and 0.3 < share < 1.1
-    by_user = VocabularyDisplay.from_estimator(vectorizer, TEXTS, groups=users, **options | {"epsilons": [60.0]})
-    assert by_user.unit == "user" and 0.3 < by_user.values["sieve"][0] < 1.1
-    with pytest.raises(ValueError, match="needs X_test"):
-        VocabularyDisplay.from_estimator(vectorizer, TEXTS, epsilons=[1.0], measure="downstream_share")
-    with pytest.raises(ValueError, match="needs texts"):
-        VocabularyDisplay.from_estimator(DPVocabularySelector(), np.eye(3), **options)
-    with pytest.raises(ValueError, match="are for measure='downstream_share'"):
-        VocabularyDisplay.from_estimator(vectorizer, TEXTS, **options | {"measure": "words"})
-
-
 def test_results_of_selections_are_drawn_as_means():
     rows = [("sieve", 1, 0.5), ("sieve", 1, 0.7), ("sieve", 2, 0.8), ("printed", 2, 0.4)]
     table = [{"method": name, "epsilon": e, "token_mass": mass, "delta": 1e-5} for name, e, mass in rows]
@@ -378,8 +324,6 @@ def test_results_of_selections_are_drawn_as_means():
         VocabularyDisplay.from_results(table)
     with pytest.raises(ValueError, match="measure must be one of"):
         VocabularyDisplay(epsilons=[1], values={}, measure="size").plot()
-    with pytest.raises(ValueError, match="measure must be one of"):
-        VocabularyDisplay.from_estimator(DPVocabularySelector(), np.eye(3), epsilons=[1.0], measure="size")
 
 
 def test_roc_curves_have_logarithmic_axes_and_rates():
@@ -420,22 +364,6 @@ def test_the_roc_of_a_dictionary_has_its_names():
     assert drawn.ax_.get_legend().get_texts()[1].get_text() == "mine"
 
 
-def test_the_roc_of_an_estimator(corpus):
-    options = {"n_models": 4, "thresholds": (), "random_state": 0}
-    model = PrivateCGSLDA(2, epsilon=np.inf, max_iter=2)
-    display = AttackRocDisplay.from_estimator(
-        model, corpus[:60], attacks=["online"], vocabulary="given", title="One", **options
-    )
-    (result,) = display.results.values()
-    assert (
-        result.name == "LiRA online (zeta)" and len(result.labels) == 60 and display.ax_.get_title(loc="left") == "One"
-    )
-    everything = AttackRocDisplay.from_estimator(model, corpus[:60], **options)
-    assert len(everything.results) == 3
-    with pytest.raises(ValueError, match="attacks must be a sequence of online, offline"):
-        AttackRocDisplay.from_estimator(model, corpus[:60], attacks=["none"], **options)
-
-
 def report(epsilon, bound, status="proven", violated=False):
     reason = "" if status == "proven" else "of a published sum"
     words = {"reason": reason, "mechanism": "noise, on counts", "reference": "a theorem"}
@@ -468,16 +396,6 @@ def test_audits_are_bars_beside_their_claims():
         AuditDisplay(reports=[]).plot()
     with pytest.raises(ValueError, match="names must name the 3 reports; got 1"):
         AuditDisplay(reports=reports, names=["a"]).plot()
-
-
-def test_the_audit_of_an_estimator(corpus, capsys):
-    model = PrivateCGSLDA(1, epsilon=2.0, max_iter=2)
-    options = {"n_canaries": 200, "confidence": 1 - 1e-6}
-    display = AuditDisplay.from_estimator(model, corpus[:20], name="gaussian", **options)
-    assert capsys.readouterr().out == ""
-    (found,) = display.reports
-    assert found.claim.epsilon == 2.0 and not found.violated
-    assert display.ax_.patches[0].get_width() == found.lower_bound
 
 
 def test_the_monitor_draws_its_history(corpus):
@@ -516,13 +434,7 @@ def test_convergence_from_the_reports_of_a_fit(corpus):
         ConvergenceDisplay.from_reports(reports[:1])
 
 
-@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
-def test_convergence_of_a_model_that_followed_public_documents(corpus):
-    model = PCTD(3, max_iter=3).fit(corpus[:400], public=corpus[400:])
-    ax = ConvergenceDisplay.from_estimator(model, name="public").ax_
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.public_perplexity_)
-    with pytest.raises(ValueError, match="without public_perplexity_"):
-        ConvergenceDisplay.from_estimator(PrivateCGSLDA())
+def test_convergence_errors_name_the_parameter():
     with pytest.raises(ValueError, match="values must have one entry"):
         ConvergenceDisplay(values=[]).plot()
     with pytest.raises(ValueError, match="rounds must have one number for each of the 1 values"):

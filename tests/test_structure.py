@@ -46,7 +46,6 @@ EXCUSED = {
     "LabelCounts": "a result, with a series",
     "TopicCounts": "a result, with a data frame",
     "WordPrior": "is made by PublicPrior, of arrays",
-    "VocabularyDisplay.from_estimator X_test": "takes texts",
     "WordVectorEmbedder": "takes texts",
     "load_gensim_corpus": "takes lists of pairs",
     "poisoning_attack": "takes arrays, and counts one of them",

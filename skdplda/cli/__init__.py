@@ -16,7 +16,7 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     code : int
-        0, 1 where an audit refutes a claim or a reproduced script failed, 2 for usage and bad input, 70 for a defect
+        0, 1 where an audit refutes a claim, 2 for usage and bad input, 70 for a defect
         of the package, 130 when interrupted, 141 when whoever read the output has left.
     """
     try:

@@ -31,20 +31,6 @@ from skdplda.privacy import MECHANISMS, pure_mechanisms
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 
-__all__ = [
-    "add_cost",
-    "add_fit",
-    "add_jobs",
-    "add_overwrite",
-    "add_price",
-    "add_release",
-    "add_report",
-    "add_show",
-    "add_top_words",
-    "add_transform",
-    "make_model",
-]
-
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"
 WORDS_PER_DOCUMENT = 40  # a guess, of which the suggested number of topics has the fourth root

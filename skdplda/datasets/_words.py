@@ -8,8 +8,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from skdplda._checks import is_integer
 from skdplda._texts import most_frequent
 
-__all__ = ["frequent_words"]
-
 
 def frequent_words(texts: Iterable[str], n_words: int, **options: Any) -> list[str]:
     """Find the most frequent words of public texts, whose number breaks no tie by chance.

@@ -16,19 +16,6 @@ from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights, weighted_words
 from skdplda.rounds._queries import Query, WordTotals
 
-__all__ = [
-    "FINE",
-    "LENGTH",
-    "SIZE",
-    "STEP",
-    "ClusterEStep",
-    "ClusterWords",
-    "DirectionSums",
-    "EmbeddedWords",
-    "Embeddings",
-    "grid_directions",
-]
-
 LEVELS = 2**16  # of a row's numbers, over its largest: squares of up to 2**16 of them add up exactly in 53 bits
 FINE = 2**20  # length of a row before the centre is taken away
 # Length of a direction. Products of two are sums of integers below 2**24, which single precision adds up exactly in
@@ -264,7 +251,7 @@ class ClusterEStep:
         for begin in range(0, len(names), n_together):
             rows = slice(*np.searchsorted(unit, (begin, begin + n_together)))
             cell, found = self._unit_sums(query, documents[rows], unit[rows] - begin, labels, weights[rows])
-            sums.add_scaled(found, cell % n_clusters, cell // n_clusters, n_together)
+            sums.add_scaled(found, cell % n_clusters, begin + cell // n_clusters, len(names))
 
     def _unit_sums(self, query, documents, unit, labels, weights):
         """Return (unit * n_clusters + cluster, sums before they are scaled) of units' occupied clusters."""
@@ -316,7 +303,7 @@ class ClusterEStep:
             part = sp.coo_array(counts[documents])
             of = documents[part.row]
             values = part.data.astype(np.int64) * weights[labels[of], part.col]
-            sums.add_scaled(values, labels[of] * n_words + part.col, self._unit[of] - first, last - first)
+            sums.add_scaled(values, labels[of] * n_words + part.col, self._unit[of], self.n_units)
             first = last
         return sums.bounded()
 

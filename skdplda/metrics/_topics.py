@@ -8,8 +8,6 @@ from scipy.spatial.distance import pdist, squareform
 from skdplda._arithmetic import log, matmul, total
 from skdplda._types import ArrayLike
 
-__all__ = ["topic_distances", "topic_map", "topic_relevance"]
-
 TINY = 1e-300  # in place of a probability of 0, whose logarithm is not finite
 
 

@@ -19,8 +19,6 @@ from skdplda._warnings import warn
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
 
-__all__ = ["NAMING", "RELEVANCE", "TopicsMixin", "distinct_triples", "warn_of_noise"]
-
 # Default of `relevance`. The less lift, the better the NPMI of top words at epsilon 2, on 20 Newsgroups, where this was
 # chosen, as on news articles: relevance.csv. At 0.8 it is 0.007 to 0.017 below that of probabilities, at 0.6 (Sievert
 # and Shirley's choice, without noise) 0.027 to 0.048. Some lift keeps words that all topics share from leading them.
@@ -92,11 +90,10 @@ class TopicsMixin:
         -------
         info : DataFrame of shape (n_components, 5)
             One row a topic, by number. "name"; "size", its share of the released counts, nan where none are released;
-            "words", a list, most relevant first; "signal_to_noise", the root mean square by which its words stand out
-            of the words of all topics, in standard deviations of the noise, nan where the noise is not known or there
-            is one topic; "noise", whether that is below 1 and its ten top words are not all clear, missing likewise.
-            This tells of the noise that was added for privacy; texts without any topics have clear ones, too, because
-            every topic model divides them.
+            "words", a list, most relevant first; "signal_to_noise", by which its words stand out of those of all
+            topics, in standard deviations of the noise, nan where that is not known or there is one topic; "noise",
+            whether that is below 1 and its ten top words are not all clear, missing likewise. It tells of the noise
+            added for privacy alone.
 
         Raises
         ------
@@ -166,7 +163,7 @@ class TopicsMixin:
         return table.sort_values("share", ascending=False, kind="stable")
 
     def topic_hierarchy(self) -> np.ndarray:
-        """Which topics are nearest: a tree, by average linkage of their Jensen-Shannon distances.
+        """Which topics are nearest: a tree, by average linkage of `topic_distances`.
 
         Returns
         -------
@@ -194,7 +191,7 @@ class TopicsMixin:
         Raises
         ------
         ValueError
-            If there is no such topic, or two would have one name.
+            If there is no such topic, two would have one name, or one of a released model has control characters.
         """
         check_is_fitted(self)
         called = self.get_feature_names_out().tolist()

@@ -18,8 +18,6 @@ from skdplda.rounds._adaptive import Knowledge
 from skdplda.rounds._loop import talk
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["TranscriptMixin", "check_transcript", "keep_transcript", "transcript_of"]
-
 FORMAT, VERSION = "skdplda.transcript", 1
 # Parameters that are no part of a transcript: a secret, what is of the run alone, and what is given again.
 LEFT_OUT = ("callback", "checkpoint", "n_jobs", "prior", "random_state", "verbose")

@@ -4,23 +4,6 @@ from textwrap import fill
 
 import numpy as np
 
-__all__ = [
-    "BLUE",
-    "DASHES",
-    "FAINT",
-    "GREY",
-    "STYLES",
-    "VERMILION",
-    "epsilon_axis",
-    "legend_below",
-    "listed",
-    "literal",
-    "names_of_topics",
-    "new_axes",
-    "set_title",
-    "titled",
-]
-
 # Okabe and Ito's palette: distinct for any colour vision. Curves differ by markers too, or by dashes.
 BLUE, VERMILION, GREY, FAINT = "#0072B2", "#D55E00", "#555555", "#A8A8A8"
 STYLES = (  # color, marker, dashes for curves without markers

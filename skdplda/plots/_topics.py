@@ -7,8 +7,6 @@ import numpy as np
 from skdplda.metrics import topic_distances, topic_map
 from skdplda.plots._style import BLUE, FAINT, GREY, literal, names_of_topics, new_axes, set_title, titled
 
-__all__ = ["TopWordsDisplay", "TopicDistanceDisplay", "sizes_of_topics"]
-
 PANEL_WIDTH, WORD_HEIGHT, TITLE_HEIGHT = 2.6, 0.22, 0.75  # inches
 MOST_NUMBERS = 12  # topics; with more of them the cells are too small for their numbers
 

@@ -16,8 +16,6 @@ import numpy as np
 
 from skdplda._arithmetic import eigen, exp, geomspace, gram, inverse, log, matmul, mean, mixture_weights, total
 
-__all__ = ["floor_of", "loglinear", "principal", "shrink_frequencies", "shrink_ratios", "shrink_topics", "unit_columns"]
-
 # The constants below were chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 # Of word frequencies: grid points below and above the mean, weight of the mean in the first mixture, and what that
 # counts as, in words.

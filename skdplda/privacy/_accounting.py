@@ -22,8 +22,6 @@ from skdplda.privacy._events import (
     zcdp_event,
 )
 
-__all__ = ["dearest_event", "delta_of", "epsilon_of", "epsilon_with_sampler_error", "parts_of"]
-
 ULP = 2.0**-52  # of doubles near 1
 OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have no finer bound
 DRAWN = 2.0**-40  # more than 2**50 noise values add to epsilon, and to delta in relation to it

@@ -24,8 +24,6 @@ from skdplda.privacy._events import (
 from skdplda.privacy._statement import round_up, statement, statement_html
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
-__all__ = ["PrivacyGuarantee", "check_compatible", "compose_at", "read_json"]
-
 FORMAT = "skdplda.PrivacyGuarantee"
 VERSION = 1
 COMPARED = ("unit", "adjacency", "trust")  # guarantees that differ here never compose

@@ -13,16 +13,6 @@ if TYPE_CHECKING:
 
 from skdplda._checks import check_prior
 
-__all__ = [
-    "InherentPrivacyHistory",
-    "composed_loss",
-    "exact_draw_loss",
-    "monitor_draw",
-    "related_draw_loss",
-    "replaced_draw_loss",
-    "sweep_loss",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class InherentPrivacyHistory:

@@ -20,8 +20,6 @@ from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import _card, _file
 
-__all__ = ["TEXT_SETTINGS", "ReleasedTopicModel"]
-
 # What CountVectorizer needs, beside the words, to cut a text as before.
 TEXT_SETTINGS = (
     "encoding",
@@ -78,20 +76,12 @@ class ReleasedTopicModel(BaseTopicModel):
 
     Attributes
     ----------
-    topic_word_ : ndarray of shape (n_components, n_words)
-        Read-only.
-    topic_sizes_ : ndarray of shape (n_components,) or None
-        Read-only.
+    topic_word_, topic_sizes_, signal_to_noise_, vocabulary_, details_
+        As given, read-only.
     topic_names_ : ndarray of str of shape (n_components,)
         See `rename_topics`.
-    signal_to_noise_ : ndarray of shape (n_components, n_words) or None, float32
-        Read-only.
-    vocabulary_ : ndarray of str of shape (n_words,) or None
-        Read-only.
     privacy_guarantee_ : PrivacyGuarantee
         Print it for a statement to publish.
-    details_ : dict
-        As given.
     n_features_in_ : int
         Number of words.
 
@@ -195,23 +185,6 @@ class ReleasedTopicModel(BaseTopicModel):
         return CountVectorizer(**self.text_, vocabulary=self.vocabulary_.tolist())
 
     def rename_topics(self, names: Any) -> Self:
-        """Call topics by names, in every table, picture, card and file.
-
-        Parameters
-        ----------
-        names : dict or sequence of str
-            Names by number, or former name, of the topics that get one; or one name for each topic.
-
-        Returns
-        -------
-        self : ReleasedTopicModel
-            The model itself.
-
-        Raises
-        ------
-        ValueError
-            If there is no such topic, two would have one name, or a name has control characters.
-        """
         _check_clean(list(names.values() if isinstance(names, dict) else names), "names")
         return super().rename_topics(names)
 

@@ -4,8 +4,6 @@ import numpy as np
 
 from skdplda.privacy import PrivacyGuarantee, Randomness, sampler_assumption
 
-__all__ = ["NOT_COVERED", "rounds_guarantee"]
-
 NOT_COVERED = (
     "the vocabulary (columns of X), unless it is public or was selected privately",
     "topic proportions of training documents",

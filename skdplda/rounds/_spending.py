@@ -18,8 +18,6 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._bounds import NORM_BOUND
 
-__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "growing"]
-
 # Precision (inverse variance) of the last round over that of the first: early rounds only have to break the symmetry of
 # the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 4 % higher on
 # KOS and on tweets, and the same on 20 Newsgroups.
