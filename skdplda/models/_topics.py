@@ -43,7 +43,7 @@ class TopicsMixin:
         relevance: float = RELEVANCE,
         mark_noise: bool = False,
     ) -> pd.DataFrame:
-        """The most relevant words of each topic.
+        """The most relevant words of each topic; where the noise is known, those that stand out of it come first.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class TopicsMixin:
         Returns
         -------
         words : DataFrame of shape (n_components, n_shown)
-            One row a topic, most relevant first; the index holds the names of `get_feature_names_out`.
+            One row a topic, most relevant first, and what may be noise last; the index holds the names of `get_feature_names_out`.
 
         Raises
         ------
@@ -358,11 +358,15 @@ class TopicsMixin:
         return topic_relevance(self.topic_word_, weight, self._topic_sizes())
 
     def _top_columns(self, n, relevance):
-        """Return the columns of the most relevant words, of shape (n_components, n)."""
-        n_words = self.topic_word_.shape[1]
+        """Return the columns of the most relevant words that stand out, then of others, of shape (n_components, n)."""
+        n_words, clear = self.topic_word_.shape[1], self._clear_words()
         if not 1 <= n <= n_words:
             raise ValueError(f"n_words must be between 1 and the {n_words} words of the vocabulary; got {n}.")
-        return np.argsort(-self._relevance(relevance), axis=1, kind="stable")[:, :n]
+        order = np.argsort(-self._relevance(relevance), axis=1, kind="stable")
+        if clear is not None:
+            last = ~np.take_along_axis(clear, order, axis=1)
+            order = np.take_along_axis(order, np.argsort(last, axis=1, kind="stable"), axis=1)
+        return order[:, :n]
 
     def _topic_sizes(self):
         """Return each topic's share of the released counts, or None."""
@@ -401,7 +405,7 @@ class TopicsMixin:
         noise = np.asarray(signal) < NOISE_FLOOR
         n = 0 if clear is None else min(CLEAR_WORDS, clear.shape[1])
         if n and (noise & (clear.sum(axis=1) >= n)).any():  # else words need not be sorted
-            top = self._top_columns(n, RELEVANCE)
+            top = np.argsort(-self._relevance(RELEVANCE), axis=1, kind="stable")[:, :n]
             noise &= ~np.take_along_axis(clear, top, axis=1).all(axis=1)
         return noise
 
