@@ -53,7 +53,7 @@ class TopicsMixin:
             The vocabulary. None takes that of a released model or `feature_names_in_`, else column numbers as "x0",
             "x1", ...
         relevance : float, default=0.8
-            How words are ordered, as in :func:`~skdplda.metrics.topic_relevance`, called lambda there: 1 by their
+            How words that stand out are ordered, and then the others, as in :func:`~skdplda.metrics.topic_relevance`, called lambda there: 1 by their
             probability in the topic, 0 by how much more probable they are in it than in all topics.
         mark_noise : bool, default=False
             Whether words that do not stand out of the noise are put into parentheses, where the noise is known.

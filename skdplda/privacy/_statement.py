@@ -74,13 +74,14 @@ def right_of_100(guarantee):
 
 
 def _attack(guarantee, subject):
-    """Say what the guarantee leaves to the best attacker."""
+    """Say what a proven guarantee leaves to the best attacker."""
+    if guarantee.status != "proven":
+        return ""
     whole, pair = right_of_100(guarantee)
     if whole == 100:
         return f"nothing is promised against {ATTACKER.format(subject)}: the answer may be right in nearly every case"
-    held = "" if guarantee.status == "proven" else "if this held, "
     better = PAIR_ALONE.format(pair) if whole < pair else ""
-    return f"{held}{ATTACK.format(subject, whole)}{better}"
+    return f"{ATTACK.format(subject, whole)}{better}"
 
 
 def check_code(guarantee):
