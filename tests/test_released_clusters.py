@@ -87,7 +87,7 @@ def test_a_page_speaks_of_clusters_and_marks_those_below_the_noise(unit, tmp_pat
         assert said in page
     for unsaid in ("Topic", "topics", "Jensen-Shannon", "often used together", "released counts", "width:-"):
         assert unsaid not in page
-    assert page.count("may be noise</strong>") == 1
+    assert page.count("<summary>1 cluster that may be noise</summary>") == 1
     assert model.topic_info()["noise"].tolist() == [False, True]
     alike = toy(cluster_centers=[[1.0, 0, 0], [0.8, 0.6, 0]])  # of other words
     assert "distance 0.20" in report(alike, tmp_path / "alike.html").read_text()

@@ -270,7 +270,7 @@ def test_what_stands_out_comes_first_and_noise_is_folded_away(tmp_path):
     places = [content.index(f'id="topic-{topic}"') for topic in (1, 3, 0, 2)]
     assert places == sorted(places) and places[1] < content.index("<summary>2 topics that may be noise") < places[2]
     pictures = content[content.index('<section id="map"') : content.index('<section id="privacy"')]
-    assert "Topic 1 (pear" in pictures and "Topic 0" not in pictures and "Topic 2" not in pictures
+    assert "Topic 1 (<bdi>pear" in pictures and "Topic 0" not in pictures and "Topic 2" not in pictures
     card = content[places[1] : content.index("<details>")]
     assert "http" not in card and "pear" not in card  # they are more of another topic
     assert "<bdi>zinc</bdi>" in card and "width:93.8%" in card and "left:87.5%;width:12.5%" in card

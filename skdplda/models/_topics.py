@@ -53,15 +53,17 @@ class TopicsMixin:
             The vocabulary. None takes that of a released model or `feature_names_in_`, else column numbers as "x0",
             "x1", ...
         relevance : float, default=0.8
-            How words that stand out are ordered, and then the others, as in :func:`~skdplda.metrics.topic_relevance`, called lambda there: 1 by their
-            probability in the topic, 0 by how much more probable they are in it than in all topics.
+            How words that stand out are ordered, and then the others, as in :func:`~skdplda.metrics.topic_relevance`,
+            called lambda there: 1 by their probability in the topic, 0 by how much more probable they are in it than in
+            all topics.
         mark_noise : bool, default=False
             Whether words that do not stand out of the noise are put into parentheses, where the noise is known.
 
         Returns
         -------
         words : DataFrame of shape (n_components, n_shown)
-            One row a topic, most relevant first, and what may be noise last; the index holds the names of `get_feature_names_out`.
+            One row a topic, most relevant first, and what may be noise last; the index holds the names of
+            `get_feature_names_out`.
 
         Raises
         ------

@@ -30,7 +30,9 @@ TRUST = {
     "local": "only randomized reports leave the author of a document; no one else sees raw text",
 }
 MEANINGLESS = ("Status", "Attack", "Neighbours", "Trust")  # where nothing is protected
-BEYOND = "; {} of this delta is the chance that more is seen than the noise hides, such as a word that one {} alone uses"
+BEYOND = (
+    "; {} of this delta is the chance that more is seen than the noise hides, such as a word that one {} alone uses"
+)
 ATTACKER = "whoever knows all else, and would toss a coin over {}"
 ATTACK = f"{ATTACKER}, answers right in at most {{}} of 100 cases"
 PAIR_ALONE = " (epsilon and delta alone would allow {}; the noise is known to hide more)"

@@ -63,7 +63,9 @@ def apart(places, boxes, width):
     places[:, 1] -= (places - room)[:, 1].min()
     done = []
     for box in np.argsort(places[:, 1], kind="stable"):
-        while len(hit := np.flatnonzero((np.abs(places[box] - places[done]) < room[box] + room[done] - 1e-6).all(axis=1))):
+        while len(
+            hit := np.flatnonzero((np.abs(places[box] - places[done]) < room[box] + room[done] - 1e-6).all(axis=1))
+        ):
             below = done[hit[0]]
             places[box, 1] = places[below, 1] + room[box, 1] + room[below, 1]
         done.append(box)

@@ -36,7 +36,7 @@ SIZE_NOTES = {
 }
 CLUSTER_NOTE = (
     "These are of the added noise, by which a number may be negative, and of how far clusters still moved. A cluster"
-    " below three deviations is marked."
+    " below three deviations comes last."
 )
 SUBJECTS = {  # what is hidden, by unit and adjacency
     ("document", "add-remove"): "whether any one document was part of the collection, and what it said",
@@ -338,7 +338,8 @@ def _topics(shown):
         cards = "".join(_card(shown, topic) for topic in order if shown.is_noise[topic] == folded)
         cards = f"<div class='cards'>{cards}</div>" if cards else ""
         if folded and cards:
-            cards = f"<details><summary>{shown.is_noise.sum()} {noun}s that may be noise</summary>{cards}</details>"
+            found = f"{noun}s" if shown.is_noise.sum() > 1 else noun
+            cards = f"<details><summary>{shown.is_noise.sum()} {found} that may be noise</summary>{cards}</details>"
         body += cards
     return section(f"{noun.title()}s", body, f"{noun}s")
 
