@@ -89,7 +89,7 @@ def test_a_page_speaks_of_clusters_and_marks_those_below_the_noise(unit, tmp_pat
         assert unsaid not in page
     assert page.count("<summary>1 cluster that may be noise</summary>") == 1
     assert model.topic_info()["noise"].tolist() == [False, True]
-    alike = toy(cluster_centers=[[1.0, 0, 0], [0.8, 0.6, 0]])  # of other words
+    alike = toy(cluster_centers=[[1.0, 0, 0], [0.8, 0.6, 0]], cluster_sizes=[40.0, 30.0])  # of other words
     assert "distance 0.20" in report(alike, tmp_path / "alike.html").read_text()
     report(toy(cluster_centers=np.zeros((2, 3)), cluster_sizes=[-1.0, -2.0]), tmp_path / "nothing.html")
 

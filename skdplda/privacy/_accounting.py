@@ -480,7 +480,7 @@ def _loss_distribution(parts):
 
 
 def check_of(event):
-    """Return lines of Python that make dp-accounting's accountant of an event; none where it has none, or they are many.
+    """Return lines of Python that make dp-accounting's accountant of an event; none without one, or if they are many.
 
     Privacy loss distributions, on the grid that is taken here; Renyi divergences where there is no distribution.
     """

@@ -65,8 +65,8 @@ def right_of_100(guarantee):
 
     Both neighbours are equally likely before. The best guess is right with probability (1 + TV) / 2, where TV is the
     total variation of the released values' laws. The whole guarantee bounds it by its delta at an epsilon of 0, and the
-    pair by (e^epsilon - 1 + 2 delta) / (e^epsilon + 1): Kairouz, Oh and Viswanath (2015), Theorem 2.1. Rounded up. Where
-    nothing is proven by an event, the pair is all that is known.
+    pair by (e^epsilon - 1 + 2 delta) / (e^epsilon + 1): Kairouz, Oh and Viswanath (2015), Theorem 2.1. Rounded up.
+    Where nothing is proven by an event, the pair is all that is known.
     """
     epsilon, delta = min(guarantee.epsilon, 700.0), guarantee.delta
     pair = min(1.0, (expm1(epsilon) + 2 * delta) / (exp(epsilon) + 1)) if _protects(guarantee) else 1.0

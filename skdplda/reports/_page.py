@@ -84,7 +84,8 @@ footer { padding-top: 2rem; padding-bottom: 2rem; }
   td.number::before { content: attr(data-head) ": "; color: var(--soft); }
   dl > div { grid-template-columns: minmax(0, 1fr); }
 }
-@media print { nav, .skip { display: none; } .cards { grid-template-columns: repeat(3, 1fr); } h2 { break-after: avoid; }
+@media print { nav, .skip { display: none; }
+  .cards { grid-template-columns: repeat(3, 1fr); } h2 { break-after: avoid; }
   .bar, .card, pre, figure { print-color-adjust: exact; } pre { white-space: pre-wrap; } }
 """
 # Nothing may be loaded or run, whatever a word may smuggle in.

@@ -64,10 +64,11 @@ def report(
 ) -> Path:
     """Write a page that shows a model to people: one HTML file, which loads nothing from the network.
 
-    It has a card for each topic, with its words, their noise and its size, a map, a tree, and the privacy statement, and
-    names epsilon in each caption. What may be noise comes last, folded away, and is in no picture. Of more than 200 topics it has the nearest of each in place of pictures. It is made of
-    released values only, and may be published like the model. The page needs no program: it has no scripts, and follows
-    the reader's choice of a light or a dark screen.
+    It has a card for each topic, with its words, their noise and its size, a map, a tree, and the privacy statement,
+    and names epsilon in each caption. What may be noise comes last, folded away, and is in no picture. Of more than 200
+    topics it has the nearest of each in place of pictures. It is made of released values only, and may be published
+    like the model. The page needs no program: it has no scripts, and follows the reader's choice of a light or a dark
+    screen.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ class _Shown:
         self.caption = f"{self.n_topics} {self.noun}s{over}; {self.price}"
 
     def _read_words(self, model, feature_names):
-        """Read the words of each topic, in order of their bars: how far they stand out, or else how probable they are."""
+        """Read the words of each topic, in order of their bars: how far they stand out, or else their probabilities."""
         words = np.array(self.info["words"].tolist(), dtype=object)
         n_top = words.shape[1]
         noisy = model.top_words(n_top, feature_names, mark_noise=True).to_numpy() != words
@@ -188,13 +189,17 @@ class _Shown:
 
     def of(self, topic):
         """Return the name of a topic and its first words, as HTML."""
-        words = ", ".join(plain(word) for word in self.words[topic][:3])
-        return f"{escape(self.labels[topic])} ({words})"
+        return f"{escape(self.labels[topic])} ({', '.join(map(plain, self.first(topic)))})"
+
+    def first(self, topic):
+        """Return the first three words of a topic that stand out, or any if none does."""
+        clear = self.words[topic][~self.noisy[topic]][:3]
+        return [*map(str, clear if len(clear) else self.words[topic][:3])]
 
     def title(self, topic):
         """Return the number of a topic, and its name or else its first words, as text."""
         name = self.info["name"].iloc[topic]
-        named = ", ".join(map(str, self.words[topic][:3])) if name == f"topic_{topic}" else name
+        named = ", ".join(self.first(topic)) if name == f"topic_{topic}" else name
         return f"{topic} {named}"
 
 
@@ -401,7 +406,7 @@ def _map(shown):
         f"{shown.title(a)} and {shown.title(b)}, distance {far:.2f}" for a, b, far in pairs
     )
     names = [
-        [str(word) for word in shown.words[topic][:3]] if label == f"{noun.title()} {topic}" else [label]
+        shown.first(topic) if label == f"{noun.title()} {topic}" else [label]
         for topic, label in enumerate(shown.labels)
     ]
     tips = [f"{shown.labels[topic]}: {', '.join(map(str, shown.words[topic][:5]))}" for topic in kept]
