@@ -35,7 +35,7 @@ PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take 
 PLD_STEPS = 20_000  # rounding takes up to 2e-13 of delta there, 1.1e-12 at 100,000 steps: beyond the slack
 PLD_POINTS = 2**25  # of all convolutions, some 5 s
 LARGEST_SIGMA, SMALLEST_RATE = 1e50, 1e-50  # of sampled noise
-MOST_CHECKED = 12  # kinds of parts in the lines by which a reader checks a number
+MOST_CHECKED, FINER = 12, 8  # kinds of parts in the lines by which a reader checks a number, and their grid
 NO_PRIVACY = 1e100  # precision or Renyi divergence that is as good as infinite
 MOST_KINDS = 64  # of sampled parts, of which each takes a Renyi accountant 20 ms; more are rounded up to so many
 PLD_BITS, RENYI_BITS = 21, 24  # significant bits that are kept of what dp-accounting computes
@@ -496,6 +496,7 @@ def check_of(event):
         accountant = f"RdpAccountant(orders={orders})"
     else:
         interval = _grid_interval(parts) if parts != _Parts() else 1e-4
+        interval /= FINER if parts.precision or parts.sampled else 1  # it takes each Gaussian part on its own
         kind, accountant = "pld", f"PLDAccountant(value_discretization_interval={interval!r})"
     return [
         "from dp_accounting import dp_event",
