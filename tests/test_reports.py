@@ -25,8 +25,9 @@ from skdplda import (
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import topic_distances
+from skdplda.metrics._topics import apart
 from skdplda.reports import report
-from skdplda.reports._pictures import apart, layout
+from skdplda.reports._pictures import layout
 from skdplda.reports._report import MOST_PICTURED, neighbours
 
 MODELS = [

@@ -496,7 +496,7 @@ def check_of(event):
         accountant = f"RdpAccountant(orders={orders})"
     else:
         interval = _grid_interval(parts) if parts != _Parts() else 1e-4
-        interval /= FINER if parts.precision or parts.sampled else 1  # it takes each Gaussian part on its own
+        interval /= 1 if parts.sampled or not parts.precision else FINER  # it takes each Gaussian part on its own
         kind, accountant = "pld", f"PLDAccountant(value_discretization_interval={interval!r})"
     return [
         "from dp_accounting import dp_event",
