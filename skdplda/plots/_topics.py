@@ -306,7 +306,7 @@ class TopicDistanceDisplay:
         if not square or not np.allclose(distances, distances.T) or np.diag(distances).any():
             raise ValueError("distances must be a symmetric matrix with zeros on its diagonal; got another.")
         names = names_of_topics(self.topic_names, len(distances))
-        side, label = max(0.42 * len(names), 2.2), 0.1 * max(map(wide, names))  # in inches, so that labels are whole
+        side, label = max(0.42 * len(names), 3.4), 0.1 * max(map(wide, names))  # in inches, so that labels are whole
         self.ax_ = new_axes(ax, (side + label + 0.6, side + 1.6))
         self.figure_ = self.ax_.figure
         if kind == "matrix":
@@ -316,6 +316,8 @@ class TopicDistanceDisplay:
             height = self._map(self.ax_, distances, names, width)
             if ax is None:
                 self.figure_.set_size_inches(width / 72 + 0.3, height / 72 + 0.8)
+        if ax is None:
+            self.figure_.set_layout_engine("compressed")  # cells and circles keep their form
         set_title(self.ax_, self.title)
         of_all_scripts(self.figure_)
         return self
