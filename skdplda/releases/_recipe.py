@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skdplda._arithmetic import bracket, root
+from skdplda._checks import is_integer, is_real
 from skdplda._types import Estimator
-from skdplda._validation import is_integer, is_real
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models import VIPSLDA, suggest_n_components
 from skdplda.priors import PublicPrior, WordPrior, seeded_names
