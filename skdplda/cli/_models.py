@@ -28,8 +28,7 @@ from skdplda.cli._paths import OUTPUTS, model_file, refuse_files, refuse_output,
 from skdplda.model_selection import suggest_n_components
 from skdplda.models import VIPSLDA, PrivateCGSLDA
 from skdplda.privacy import MECHANISMS, PrivacyAccountant, pure_mechanisms
-from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
-from skdplda.releases._card import FACTS
+from skdplda.releases import FACTS, ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 
 __all__ = [

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from skdplda.metrics import topic_distances, topic_map
-from skdplda.metrics._topics import apart
+from skdplda.metrics import apart, topic_distances, topic_map
 from skdplda.plots._style import BLUE, FAINT, literal, names_of_topics, new_axes, of_all_scripts, set_title, titled
 
 __all__ = ["TopWordsDisplay", "TopicDistanceDisplay", "sizes_of_topics"]

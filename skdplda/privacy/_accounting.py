@@ -484,9 +484,9 @@ def check_of(event):
 
     Privacy loss distributions, on the grid that is taken here; Renyi divergences where there is no distribution.
     """
-    parts, counts = parts_of(event), Counter()
+    parts, counts = parts_of(event), {}
     for leaf, count in leaves_of(event):
-        counts[leaf] += count
+        counts[leaf] = counts.get(leaf, 0) + count
     if not parts.private or len(counts) > MOST_CHECKED:
         return []
     if parts.rho or parts.xi or parts.selected:

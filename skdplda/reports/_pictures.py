@@ -4,7 +4,7 @@ from unicodedata import east_asian_width
 
 import numpy as np
 
-from skdplda.metrics._topics import apart
+from skdplda.metrics import apart
 from skdplda.reports._page import clean, escape
 
 __all__ = ["topic_circles", "tree_picture"]
