@@ -14,8 +14,8 @@ from skdplda._types import ArrayLike, Sequence
 from skdplda._validation import check_groups, check_same_rows, names_of
 from skdplda.local import LocalRandomizer
 from skdplda.models import LocalPrivateLDA
-from skdplda.privacy import LedgerAwareMixin, PrivacyUnit, active_accountant, check_compatible
-from skdplda.releases._guarantee import cost_of, flat_steps, is_private
+from skdplda.privacy import LedgerAwareMixin, PrivacyGuarantee, PrivacyUnit, active_accountant, check_compatible
+from skdplda.releases._guarantee import cost_of, flat_steps, is_private, privacy_guarantee
 
 __all__ = ["PrivatePipeline"]
 
@@ -201,6 +201,13 @@ class PrivatePipeline(Pipeline):
             As `fit`.
         """
         return super().fit_predict(X, y, **self._handed(X, groups, params))
+
+    @property
+    def privacy_guarantee_(self) -> PrivacyGuarantee:
+        """The guarantee of the fitted steps together: that of `skdplda.privacy_guarantee`."""
+        if not any(hasattr(step, "privacy_guarantee_") for _, step in flat_steps(self)):
+            raise AttributeError(f"this {type(self).__name__} is not fitted; see skdplda.privacy_guarantee.")
+        return privacy_guarantee(self)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set the container of what the last step returns; what steps hand to each other stays as it is.

@@ -46,7 +46,7 @@ def make_fdptm_pipeline(
     groups: bool = False,
     nominal_size: int | None = None,
     words_per_document: float = 40.0,
-) -> Estimator:
+) -> PrivatePipeline:
     """Make a pipeline from raw texts to topics, its words private too, for one total budget.
 
     Fully differentially private topic modelling [1]_ selects the words and fits the topics privately. Here both
