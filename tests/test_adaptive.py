@@ -10,39 +10,41 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from conversing import Conversation, kind_of
+from internals import (
+    LATE_SHARE,
+    AdaptiveEStep,
+    ClusterCounts,
+    GibbsEStep,
+    Knowledge,
+    PriorVotes,
+    TopicVotes,
+    VariationalEStep,
+    VectorSums,
+    VectorVotes,
+    WordTotals,
+    check_groups,
+    constant,
+    disk,
+    divided,
+    least_share,
+    normalized_rows,
+    planned_noise,
+    settings_of,
+    shortened,
+    shrink_frequencies,
+    word_weights,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from random_units import counts_of, norm, random_corpus
 from scipy.optimize import brentq
 from scipy.stats import norm as normal
 
 from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior, make_fdptm_pipeline, privacy_guarantee
-from skdplda._validation import check_groups
-from skdplda.datasets import _disk as disk
 from skdplda.datasets import make_lda_corpus, write_counts
-from skdplda.esteps._gibbs import GibbsEStep
-from skdplda.esteps._variational import VariationalEStep
-from skdplda.exact._tables import constant
 from skdplda.metrics import perplexity
-from skdplda.models._base import settings_of
-from skdplda.priors._public import WordPrior
-from skdplda.priors._shrinkage import shrink_frequencies
+from skdplda.priors import WordPrior
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds import Spending
-from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, least_share, least_total, planned_noise
-from skdplda.rounds._bounds import NORM_BOUND, shortened, word_weights
-from skdplda.rounds._queries import (
-    ClusterCounts,
-    PriorVotes,
-    TopicVotes,
-    TopicWordCounts,
-    VectorSums,
-    VectorVotes,
-    WordTotals,
-    divided,
-    normalized_rows,
-)
-from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan
+from skdplda.rounds import NORM_BOUND, BudgetPlan, NoisePlan, Spending, TopicWordCounts, least_total
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 

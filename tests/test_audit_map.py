@@ -10,6 +10,7 @@ import ast
 import re
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -187,9 +188,9 @@ WHAT_TO_DO = (
 )
 
 
-def found_in(file, source):
-    """Return {place: what it does} of the source text of a file; a place is file:function, or file: for the module."""
-    tree, places = ast.parse(source), {}
+def found_in(file, tree):
+    """Return {place: what it does} of the syntax tree of a file; a place is file:function, or file: for the module."""
+    places = {}
     kernels = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -251,10 +252,11 @@ def found():
     """Return the places of the whole package."""
     places = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        places |= found_in(path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8"))
+        places |= found_in(path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
     return places
 
 
+@cache
 def listed():
     """Return the places of the list."""
     lines = [line for line in PLACES.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
@@ -377,7 +379,7 @@ def planted(code, file, function):
     for name in filter(None, function.split(".")):
         body = next(node for node in body if getattr(node, "name", None) == name).body
     body[1:1] = ast.parse(code).body
-    places, known = found_in(file, ast.unparse(tree)), listed()
+    places, known = found_in(file, tree), listed()
     new = {place: what - known.get(place, Counter()) for place, what in places.items()}
     return {place: what for place, what in new.items() if what}
 

@@ -15,6 +15,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from dp_accounting import dp_event
+from internals import accounting as _accounting
+from internals import joint_epsilon
 
 from skdplda import HDPLDA, PCTD, VIPSLDA, DPVocabularySelector, EmbeddingTopics, PrivateCGSLDA
 from skdplda.exceptions import IncompatibleGuaranteeError
@@ -24,10 +26,9 @@ from skdplda.privacy import (
     PrivacyUnit,
     Status,
     TrustModel,
-    _accounting,
-    _events,
     calibrate_gaussian,
     check_code,
+    compose_events,
     delta_of,
     epsilon_of,
     epsilon_with_sampler_error,
@@ -37,7 +38,6 @@ from skdplda.privacy import (
     selection_event,
     zcdp_event,
 )
-from skdplda.privacy._guarantee import joint_epsilon
 
 INF = math.inf
 
@@ -569,7 +569,7 @@ def test_the_program_of_words_and_topics_adds_what_the_event_leaves_out():
 
 def test_what_dp_accounting_does_not_compute_has_no_program():
     assert check_code(PrivacyGuarantee(epsilon=1.0)) == "" == check_code(PrivacyGuarantee(epsilon=INF))
-    kinds = _events.compose_events([gaussian_event(4.0 + i) for i in range(40)])
+    kinds = compose_events([gaussian_event(4.0 + i) for i in range(40)])
     assert check_code(PrivacyGuarantee.from_event(kinds, 1e-6)) == ""
 
 

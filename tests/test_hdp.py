@@ -7,22 +7,19 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import RESERVE, DelayedCountSweeps, HybridPlan, PartOfTokens, check_counts, some_tokens, tokens_of
+from internals import bounds as _bounds
 from scipy import stats
 from scipy.optimize import brentq
 from scipy.stats import chisquare, multivariate_hypergeom
 
 from skdplda import HDPLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
-from skdplda._validation import check_counts, tokens_of
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import unigram_perplexity
-from skdplda.models._hdp_accounting import RESERVE, HybridPlan
-from skdplda.models._hdp_sampler import DelayedCountSweeps, PartOfTokens
 from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
 from skdplda.published import PublishedHDPLDA
-from skdplda.rounds import _bounds
-from skdplda.rounds._bounds import some_tokens
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
+from internals import check_groups
+from internals import validation as _validation
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
@@ -29,11 +31,9 @@ from skdplda import (
     PrivacyAccountant,
     PrivacyLeakWarning,
     PrivateCGSLDA,
-    _validation,
     make_fdptm_pipeline,
     privacy_guarantee,
 )
-from skdplda._validation import check_groups
 from skdplda.attacks import max_log_likelihood
 from skdplda.datasets import load_gensim_corpus, make_lda_corpus
 from skdplda.local import LocalRandomizer

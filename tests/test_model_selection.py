@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from internals import draw_trials, private_score
+from internals import search as _search
+from internals import trials as _trials
 from scipy import stats
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -49,9 +52,8 @@ from skdplda import (
     release,
 )
 from skdplda.datasets import make_lda_corpus
-from skdplda.model_selection import PrivateSearchCV, _search, _trials, search_cost
-from skdplda.model_selection._trials import NORM_BOUND, draw_trials, private_score
-from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
+from skdplda.model_selection import PrivateSearchCV, search_cost
+from skdplda.privacy import NORM_BOUND, PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 from skdplda.published import PriTopLDA
 
 GRID_OF_TWO = {"n_components": [2, 3]}
@@ -482,7 +484,7 @@ def test_a_search_draws_scores_with_the_noise_of_its_plan(corpus, monkeypatch):
         seen.append((deviation, seed))
         return private_score(gains, trial, units, deviation, seed)
 
-    monkeypatch.setattr("skdplda.model_selection._search.private_score", watched)
+    monkeypatch.setattr(_search, "private_score", watched)
     searching = search(epsilon=2.0, mean_trials=3).fit(corpus.data)
     topics = PrivateCGSLDA(epsilon=searching.trial_epsilon(), max_iter=2).privacy_cost().event
     assert searching.privacy_guarantee_.event.event == topics

@@ -3,23 +3,24 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-from skdplda import EmbeddingTopics, load_released, make_insights_pipeline, privacy_guarantee, release
-from skdplda._arithmetic import log
-from skdplda.esteps._clusters import FINE, LENGTH
-from skdplda.models._cluster_names import (
+from internals import (
+    FINE,
     LEAST_TOTAL,
     LEAST_WORDS,
+    LENGTH,
     N_CANDIDATES,
     NEAR,
     candidates_of,
     clear_totals,
     closeness,
+    distinct_triples,
     expected_counts,
     keyword_scores,
+    log,
     rms_of,
 )
-from skdplda.models._topics import distinct_triples
+
+from skdplda import EmbeddingTopics, load_released, make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 

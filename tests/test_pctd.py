@@ -8,18 +8,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from internals import (
+    ConsistentTables,
+    LastTable,
+    SegmentEStep,
+    SmoothedTables,
+    check_groups,
+    consistent,
+    equal_contributions,
+    pctd,
+    shortened,
+)
 from sklearn.base import clone
 
 from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PublicPrior
-from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery
-from skdplda.esteps._segments import SegmentEStep
-from skdplda.models._pctd_tables import ConsistentTables, LastTable, consistent
 from skdplda.priors import WordPrior
 from skdplda.published import PublishedPCTD
-from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import NORM_BOUND, equal_contributions, shortened
-from skdplda.rounds._tables import SmoothedTables
+from skdplda.rounds import NORM_BOUND, TopicWordCounts
 from skdplda.semantics import UnitMatrix, word_similarity
 
 NOTHING = 1e-30  # a prior that is none
@@ -316,7 +322,7 @@ def test_proportions_are_a_fixed_point_of_em(units):
 def test_transform_works_by_blocks(units, monkeypatch):
     model = PCTD(3, max_iter=2).fit(units)
     whole = model.transform(units)
-    monkeypatch.setattr("skdplda.models._pctd.TRANSFORM_CELLS", 30)
+    monkeypatch.setattr(pctd, "TRANSFORM_CELLS", 30)
     np.testing.assert_array_equal(model.transform(units), whole)
     np.testing.assert_array_equal(np.concatenate([model.transform(units[[d]]) for d in range(40)]), whole)
     frame = model.set_output(transform="pandas").transform(units)

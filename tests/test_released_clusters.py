@@ -4,9 +4,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from forged_files import members_of, write_members
 
 from skdplda import EmbeddingTopics, PrivacyGuarantee, ReleasedClusterModel, load_released, release
-from skdplda.releases import _file
 from skdplda.reports import report
 
 WORDS = ["tea", "milk", "iron", "zinc"]
@@ -114,7 +114,7 @@ def test_values_that_are_no_clusters_are_refused(changes, said):
 def test_a_file_without_one_of_its_arrays_is_refused(tmp_path):
     model = toy(projection=np.ones((5, 3)))
     for gone in ("centre", "scale", "cluster_sizes"):
-        arrays = {name: array for name, array in model._arrays().items() if name != gone}
-        (tmp_path / f"{gone}.zip").write_bytes(_file.pack(model._values(), arrays))
+        members = {name: data for name, data in members_of(model).items() if name != f"{gone}.npy"}
+        write_members(tmp_path / f"{gone}.zip", members)
         with pytest.raises(ValueError, match="cannot be read"):
             load_released(tmp_path / f"{gone}.zip")

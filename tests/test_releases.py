@@ -12,6 +12,7 @@ from io import BytesIO
 import numpy as np
 import pandas as pd
 import pytest
+from forged_files import checksum, members_of, write_members
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -31,7 +32,6 @@ from skdplda import (
 from skdplda.metrics import coherence, gensim_dictionary
 from skdplda.privacy import PrivacyAccountant
 from skdplda.published import InherentPrivacyLDA, PriTopLDA
-from skdplda.releases import _file
 
 WORDS = ["plum", "pear", "apple", "zinc", "iron", "copper"]  # public, and in no order
 FRUIT, METAL = "Apple pear plum pear", "iron zinc, and copper"
@@ -335,14 +335,11 @@ def test_patterns_in_use_are_quick_on_long_words(pattern):
 def forged(path, array=None, **values):
     """Write a model whose header or array was edited, its checksum made anew."""
     model = toy(vocabulary=["a", "b", "c"])
-    members = _file._members(model._values(), model._arrays())
+    members = members_of(model)
     header = json.loads(members["header.json"]) | values
     members["header.json"] = json.dumps(header).encode()
     members["topic_word.npy"] = array or members["topic_word.npy"]
-    members["sha256.txt"] = _file._digest(members).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+    write_members(path, members)
     return path
 
 
@@ -541,8 +538,7 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
     path = tmp_path / "model.zip"
 
     def rewrite(changes, compression=zipfile.ZIP_STORED):
-        with zipfile.ZipFile(BytesIO(released._content())) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
+        members = members_of(released)
         with zipfile.ZipFile(path, "w", compression) as archive:
             for name, data in {**members, **changes(members)}.items():
                 archive.writestr(name, data)
@@ -551,8 +547,7 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
     def header(**values):
         def changes(members):
             edited = json.dumps({**json.loads(members["header.json"]), **values}).encode()
-            digest = _file._digest({**members, "header.json": edited})
-            return {"header.json": edited, "sha256.txt": digest.encode()}
+            return {"header.json": edited, "sha256.txt": checksum({**members, "header.json": edited})}
 
         return changes
 
@@ -599,7 +594,7 @@ def test_an_interrupted_save_leaves_the_former_file(released, tmp_path, monkeypa
     def interrupt(*values):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_file, "pack", interrupt)
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", interrupt)
     with pytest.raises(KeyboardInterrupt):
         released.save(path, overwrite=True)
     assert path.read_bytes() == before

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from internals import MOST_TOKENS, bounded_elsewhere, check_groups, shortened, unit_weights
 from random_units import counts_of, norm, random_corpus
 
-from skdplda._validation import check_groups
-from skdplda.rounds import Contributions
-from skdplda.rounds._bounds import MOST_TOKENS, NORM_BOUND, bounded_elsewhere, shortened, unit_weights
+from skdplda.rounds import NORM_BOUND, Contributions
 
 
 @pytest.mark.parametrize("order", [1, 2])

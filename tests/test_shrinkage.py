@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy.optimize import minimize
-
-from skdplda._arithmetic import mixture_weights
-from skdplda.priors._shrinkage import (
+from internals import (
     ABOVE,
     AT_MEAN,
     BELOW,
@@ -25,11 +21,14 @@ from skdplda.priors._shrinkage import (
     RATIOS,
     WIDTH,
     loglinear,
+    mixture_weights,
     principal,
     shrink_frequencies,
     shrink_ratios,
     unit_columns,
 )
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 
 
 @pytest.fixture

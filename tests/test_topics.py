@@ -20,7 +20,6 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import topic_distances, topic_map, topic_relevance
-from skdplda.models._topics import RELEVANCE
 from skdplda.priors import WordPrior
 
 TOPICS = np.array([[0.5, 0.3, 0.2, 0.0], [0.4, 0.35, 0.25, 0.0], [0.3, 0.0, 0.0, 0.7]])
@@ -84,7 +83,7 @@ def test_words_are_ordered_by_relevance_or_by_probability():
     model = ReleasedTopicModel(TOPICS, WORDS, **given)
     by_probability = model.top_words(4, relevance=1).to_numpy()
     np.testing.assert_array_equal(by_probability, np.array(WORDS)[np.argsort(-TOPICS, axis=1, kind="stable")])
-    scores = topic_relevance(TOPICS, RELEVANCE, [0.5, 0.25, 0.25])
+    scores = topic_relevance(TOPICS, 0.8, [0.5, 0.25, 0.25])
     np.testing.assert_array_equal(model.top_words(4), np.array(WORDS)[np.argsort(-scores, axis=1, kind="stable")])
     assert model.top_words(1, relevance=0)[0].tolist() == ["pear", "plum", "zinc"]
 
