@@ -105,7 +105,7 @@ def test_fit_prints_the_topics_and_saves_only_what_is_released(corpus, capsys):
     vectorizer = CountVectorizer(vocabulary=[*FRUIT, *METAL])
     expected = privacy_guarantee(make_pipeline(vectorizer, VIPSLDA(2, epsilon=8.0, delta=1e-5, max_iter=5)))
     assert guarantee == expected == released.privacy_guarantee_
-    assert (folder / "privacy.txt").read_text(encoding="utf-8") == f"{expected}\n"
+    assert (folder / "privacy.txt").read_text(encoding="utf-8") == f"{released.privacy_guarantee_}\n"
 
 
 def test_fit_refuses_to_replace_topics_before_it_spends_again(corpus, capsys, monkeypatch):
@@ -639,6 +639,15 @@ def test_a_fit_is_shown_released_and_used(fitted, capsys):
     assert "is there already" in one_line(capsys)
     assert cli.main(["release", str(fitted / "out"), str(fitted / "other.zip"), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["files"]) == 3
+
+    assert cli.main(["ledger", str(fitted / "ledger.json"), "--epsilon", "9", "--delta", "1e-4"]) == 0
+    facts = ["--owner", "A library", "--date", "2030-01-31", "--label", "tea", "--purpose", "to see", "--region", "EU"]
+    told = ["release", str(fitted / "out"), str(fitted / "told.zip"), *facts, "--ledger", str(fitted / "ledger.json")]
+    assert cli.main(told) == 0
+    assert "* Owner: A library" in (fitted / "told.card.md").read_text()
+    capsys.readouterr()
+    assert cli.main(["show", str(fitted / "told.zip"), "--registry"]) == 0
+    assert json.loads(capsys.readouterr().out)["deployment"]["basic"]["data_curators"] == ["A library"]
 
     for where in (fitted / "out", output):
         assert cli.main(["top-words", str(where), "-n", "3"]) == 0

@@ -60,7 +60,7 @@ from skdplda.privacy import (
 from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, Knowledge, audited_query, in_proportion
 from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._checkpoint import interrupted
-from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._guarantee import rounds_guarantee, told_of_fit
 from skdplda.rounds._loop import Tables, converse, rounds_of
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._sharded import ShardedEStep
@@ -442,7 +442,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         Returns
         -------
         guarantee : PrivacyGuarantee
-            Equal to `privacy_guarantee_` after the fit.
+            Equal to `privacy_guarantee_` after the fit, whose `mechanism` names what was asked.
         """
         return stated_guarantee(self, self._guarantee("user" if groups else "document", self._plan()))
 
@@ -522,7 +522,8 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
         attributes = self._run(plan, guarantee, randomness, data, charge, self.callback)
-        held = attributes.pop("transcript", None)
+        held, asked = attributes.pop("transcript", None), attributes.pop("asked", ())
+        guarantee = told_of_fit(guarantee, plan, asked)
         self._set_fitted(guarantee, **attributes)
         note_groups(self, data.units)
         if held is not None:
@@ -555,7 +556,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if data.transcript is not None:
             held = transcript_of(self, guarantee, transcript, spending, data, randomness.table_key)
             attributes["transcript"] = held
-        return attributes
+        return attributes | {"asked": transcript.kinds}
 
     def _fitted_of(self, known, n_iter, data, priors=None):
         """Return the fitted attributes, of what is known in the end."""

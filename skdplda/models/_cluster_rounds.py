@@ -63,21 +63,7 @@ class ClusterPlan(BudgetPlan):
 
     theorem: ClassVar[str] = "embeddings"
 
-    @property
-    def released(self):
-        """What the rounds release."""
-        return (
-            "noisy number and sum of the documents' directions, the same by cluster in every round, and, with counts,"
-            " noisy word totals and word counts by cluster",
-        )
-
-    def describe(self, unit):
-        """Return the noise in words, for a privacy unit."""
-        return (
-            f"{self.law.label} noise on sums of directions, sizes and word counts of clusters, which divide the"
-            f" precision of noise of scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm of a {unit}'s"
-            " contribution"
-        )
+    sums: ClassVar[str] = "numbers of documents, sums of their directions and word counts, of all and by cluster"
 
 
 class PublicStart:

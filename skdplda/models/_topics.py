@@ -42,7 +42,7 @@ class TopicsMixin:
         relevance: float = RELEVANCE,
         mark_noise: bool = False,
     ) -> pd.DataFrame:
-        """The most relevant words of each topic.
+        """The most relevant words of each topic; where the noise is known, those that stand out of it come first.
 
         Parameters
         ----------
@@ -52,15 +52,17 @@ class TopicsMixin:
             The vocabulary. None takes that of a released model or `feature_names_in_`, else column numbers as "x0",
             "x1", ...
         relevance : float, default=0.8
-            How words are ordered, as in :func:`~skdplda.metrics.topic_relevance`, called lambda there: 1 by their
-            probability in the topic, 0 by how much more probable they are in it than in all topics.
+            How words that stand out are ordered, and then the others, as in :func:`~skdplda.metrics.topic_relevance`,
+            called lambda there: 1 by their probability in the topic, 0 by how much more probable they are in it than in
+            all topics.
         mark_noise : bool, default=False
             Whether words that do not stand out of the noise are put into parentheses, where the noise is known.
 
         Returns
         -------
         words : DataFrame of shape (n_components, n_shown)
-            One row a topic, most relevant first; the index holds the names of `get_feature_names_out`.
+            One row a topic, most relevant first, and what may be noise last; the index holds the names of
+            `get_feature_names_out`.
 
         Raises
         ------
@@ -356,10 +358,14 @@ class TopicsMixin:
         return topic_relevance(self.topic_word_, weight, self._topic_sizes())
 
     def _top_columns(self, n, relevance):
-        """Return the columns of the most relevant words, of shape (n_components, n), or of all words if fewer."""
+        """Return the columns of the most relevant words, what stands out first, (n_components, n); all if fewer."""
         if not is_integer(n) or n < 1:
             raise ValueError(f"n_words must be an integer of at least 1; got {n!r}.")
-        return np.argsort(-self._relevance(relevance), axis=1, kind="stable")[:, :n]
+        order, clear = np.argsort(-self._relevance(relevance), axis=1, kind="stable"), self._clear_words()
+        if clear is not None:
+            last = ~np.take_along_axis(clear, order, axis=1)
+            order = np.take_along_axis(order, np.argsort(last, axis=1, kind="stable"), axis=1)
+        return order[:, :n]
 
     def _topic_sizes(self):
         """Return each topic's share of the released counts, or None."""
@@ -398,7 +404,7 @@ class TopicsMixin:
         noise = np.asarray(signal) < NOISE_FLOOR
         n = 0 if clear is None else min(CLEAR_WORDS, clear.shape[1])
         if n and (noise & (clear.sum(axis=1) >= n)).any():  # else words need not be sorted
-            top = self._top_columns(n, RELEVANCE)
+            top = np.argsort(-self._relevance(RELEVANCE), axis=1, kind="stable")[:, :n]
             noise &= ~np.take_along_axis(clear, top, axis=1).all(axis=1)
         return noise
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from skdplda._arithmetic import expm1
 from skdplda.exceptions import IncompatibleGuaranteeError
@@ -59,7 +59,7 @@ class PrivacyGuarantee:
     reason : str, default=""
         Why a claimed guarantee fails, or what a diagnostic one measured.
     mechanism : str, default=""
-        What draws the noise.
+        What draws the noise, in words. Guarantees that differ in it alone are equal.
     released : tuple of str, default=()
         The values that the guarantee covers.
     not_covered : tuple of str, default=()
@@ -104,7 +104,7 @@ class PrivacyGuarantee:
     trust: TrustModel = TrustModel.CENTRAL
     status: Status = Status.CLAIMED
     reason: str = ""
-    mechanism: str = ""
+    mechanism: str = field(default="", compare=False)
     released: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
