@@ -354,12 +354,12 @@ class ClusterKnowledge:
         deviation = self._word_noise()
         if self._candidates is not None:
             base = self._expected()
-            return base * shrink_ratios(self._cells, base, deviation)
+            return base * shrink_ratios(self._cells, base, deviation)[0]
         # Masses of clusters: their sums over all words, whose noise would leave little of a small cluster, are drawn to
         # the sizes, on the scale of the mass of all.
         masses = np.maximum(total(self._cells, axis=0), math.sqrt(total(deviation**2)))
         base = self._frequencies[:, None] * masses
-        return base * shrink_ratios(self._cells, base, deviation)
+        return base * shrink_ratios(self._cells, base, deviation)[0]
 
     def _word_noise(self):
         return self.deviation(self._cell_share) * WORD_LEVELS / self._word_weights
