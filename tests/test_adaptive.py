@@ -349,7 +349,7 @@ def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, inf
 
 @pytest.mark.parametrize(
     ("signal", "votes", "last", "pays"),
-    [(90, 1.5, "words", False), (90, 3.0, "words", True), (150, 0.5, "words", False), (150, 1.5, "topics", True)],
+    [(90, 1.5, "words", False), (90, 3.0, "words", True), (150, 1.5, "words", False), (150, 1.8, "topics", True)],
 )
 def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, last, pays):
     plan = BudgetPlan.of(1.0, 1e-5, least_share(None))

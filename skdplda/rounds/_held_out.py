@@ -69,7 +69,7 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
 
 
 def gains_of_unseen(X, counts, own, blend, prior, n_threads):
-    """Return the nats a held-out token that topics gain over word frequencies, (n_documents,).
+    """Return the nats that topics gain over word frequencies, in all tokens held out of a document, (n_documents,).
 
     X are counts, `counts`, (n_words, n_topics), topics, `own`, (nnz, n_topics), what the documents have added to these,
     or None, and `prior`, (n_topics,), that of topic proportions. Topics are mixed with the word frequencies, of which
@@ -94,6 +94,5 @@ def gains_of_unseen(X, counts, own, blend, prior, n_threads):
     found = probabilities(starts, place[judged], rows, peak, theta, n_threads)
     tokens = X.data[judged].astype(np.float64)
     nats = np.bincount(document[judged], tokens * log(found / words[judged]), X.shape[0])
-    tokens = np.bincount(document[judged], tokens, X.shape[0])
-    both = (tokens > 0) & (np.bincount(document[seen], minlength=X.shape[0]) > 0)
-    return np.nan_to_num(np.divide(nats, tokens, out=np.zeros(len(nats)), where=both), posinf=0.0, neginf=0.0)
+    nats[np.bincount(document[seen], minlength=X.shape[0]) == 0] = 0
+    return np.nan_to_num(nats, posinf=0.0, neginf=0.0)
