@@ -18,6 +18,8 @@ from skdplda.priors._shrinkage import floor_of, loglinear, principal, shrink_fre
 from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._queries import (
+    BLEND,
+    ENOUGH_VOTES,
     ClusterCounts,
     PriorVotes,
     TopicVotes,
@@ -36,13 +38,9 @@ WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
 # The votes are asked for when so much is spent, apart from what frequent words and vectors that do not fit had: later,
 # topics are clearer; earlier, more is left if they do not pay.
 VOTES_AFTER = 0.3
-# In the votes topics are mixed half and half with the word frequencies, as the final shrinkage would: topics that are
-# right but noisy get a chance.
-BLEND = 0.5
-# Standard deviations of their noise above which votes, the noise included, let topics go on: where nothing is gained,
-# noise exceeds the first in one fit of twenty. Below a signal of all topics together, noise in word frequencies costs
-# much: topics must prove more, and words get a part of what is left.
-ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.65, 2.0, 100.0, 0.25
+# Below a signal of all topics together, noise in word frequencies costs much: topics must prove more, in deviations of
+# the votes' noise, and words get a part of what is left.
+ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 2.0, 100.0, 0.25
 # Where the prior of topic proportions is inferred: which there are, as means over the topics; with which of them topics
 # are voted on; the part of the units that judge topics, and so are in none; the shares of their votes and of the
 # question which prior it is. Chosen on KOS.

@@ -24,6 +24,9 @@ from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, b
 from skdplda.rounds._held_out import gains_of_unseen, own_parts
 
 __all__ = [
+    "BLEND",
+    "ENOUGH_VOTES",
+    "JUDGE_PRIOR",
     "ClusterCounts",
     "PriorVotes",
     "Query",
@@ -32,6 +35,7 @@ __all__ = [
     "VectorSums",
     "VectorVotes",
     "WordTotals",
+    "judged",
 ]
 
 # A document's vote is its gain in nats of all tokens that it holds out, times this, in [-1, 1]. Chosen on KOS and
@@ -41,6 +45,12 @@ VOTES_PER_NAT = 10.0
 LARGEST_GAIN = 1.0
 # Prior of topic proportions when documents judge topics: that of `score`.
 JUDGE_PRIOR = 0.1
+# In the votes topics are mixed half and half with the word frequencies, as the final shrinkage would: topics that are
+# right but noisy get a chance.
+BLEND = 0.5
+# Standard deviations of their noise above which votes, the noise included, say that there are topics: where nothing is
+# gained, noise exceeds them in one fit of twenty.
+ENOUGH_VOTES = 1.65
 # What is taken off a vote for the vectors: permuted vectors, which say nothing, got -0.3 to 0.011 on ten corpora,
 # GloVe's 0.13 to 0.95.
 DOUBT = 0.05
@@ -318,17 +328,17 @@ class TopicVotes(Votes):
 
     def votes(self, X, e_step, numbers):
         """Return the votes of documents, in [-1, 1], (n_documents, 1)."""
-        prior = np.full(self.table.shape[1], JUDGE_PRIOR) if self.prior is None else self.prior
-        scale, gains = None, np.empty(X.shape[0])
+        prior, scale = np.full(self.table.shape[1], JUDGE_PRIOR) if self.prior is None else self.prior, None
         if self.left is not None and self.word_weights is None:
             scale = e_step.documents.weights(X, numbers, 2) / NORM_BOUND
-        for rows in chunks(X.shape[0], 4 * self.table.shape[1] * (1 + X.nnz // max(X.shape[0], 1))):
-            some, own, options = X[rows], None, (prior, e_step.n_threads)
-            if self.left is not None:
-                given = self.left, self.word_weights, None if scale is None else scale[rows]
-                own = own_parts(some, self.table, *given, *options)
-            gains[rows] = gains_of_unseen(some, self.table, own, self.blend, *options)
-        return np.clip(VOTES_PER_NAT * gains[:, None], -1, 1)
+
+        def own(rows):
+            if self.left is None:
+                return None
+            given = self.left, self.word_weights, None if scale is None else scale[rows]
+            return own_parts(X[rows], self.table, *given, prior, e_step.n_threads)
+
+        return judged(X, self.table, own, self.blend, prior, e_step.n_threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,6 +368,14 @@ class PriorVotes(Votes):
         """Return the gains of documents, rows of norm 1 at most, (n_documents, n_priors)."""
         found = gains(X, self.table, self.priors, e_step.n_threads) / LARGEST_GAIN
         return found / np.sqrt(np.maximum(total(found**2, axis=1), 1.0))[:, None]
+
+
+def judged(X, table, own, blend, prior, n_threads):
+    """Return the votes of documents, in [-1, 1], (n_documents, 1); `own(rows)` is that of `gains_of_unseen` of some."""
+    nats = np.empty(X.shape[0])
+    for rows in chunks(X.shape[0], 4 * table.shape[1] * (1 + X.nnz // max(X.shape[0], 1))):
+        nats[rows] = gains_of_unseen(X[rows], table, own(rows), blend, prior, n_threads)
+    return np.clip(VOTES_PER_NAT * nats[:, None], -1, 1)
 
 
 def gains(X, table, priors, n_threads):
