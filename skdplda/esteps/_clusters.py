@@ -369,6 +369,7 @@ class ClusterEStep:
 
         prior = np.full(query.table.shape[1], JUDGE_PRIOR)
         votes = judged(counts, query.table, own, BLEND, prior, self._n_threads)
+        votes[labels == NOWHERE] = 0
         sizes = np.diff(self._units[0])[self._unit]
         sums.add_rows(np.trunc(votes * (NORM_BOUND * (1 - MARGIN) / sizes)[:, None]), sizes)
         return sums.bounded()
