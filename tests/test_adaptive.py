@@ -657,7 +657,7 @@ def test_documents_without_topics_are_found_out(model, seen):
 
 
 def test_each_kind_of_word_of_a_document_is_on_one_side_of_a_fair_coin():
-    """Of 40,000 coins heads are half, within five deviations; documents beside do not matter, nor how often words stand.
+    """Of 40,000 coins heads are half, within five deviations; documents beside do not matter, nor counts.
 
     Sides of two words agree in half of the documents, and sides of one word in two documents, likewise.
     """
@@ -675,7 +675,7 @@ def test_each_kind_of_word_of_a_document_is_on_one_side_of_a_fair_coin():
 
 @pytest.mark.parametrize("of_users", [False, True])
 def test_own_parts_and_gains_are_those_of_a_slow_reference(of_users):
-    """Topic proportions by fold-in, what a document has added, and the likelihood of what it has not seen without it."""
+    """Topic proportions by fold-in, what a document has added, and the likelihood of what it has not seen."""
     rng = np.random.default_rng(1)
     X, prior = sp.csr_array(rng.poisson(0.4, (60, 30)).astype(np.int32)), np.array([0.1, 0.3, 0.2])
     X.indptr = X.indptr.astype(np.int64)
@@ -719,7 +719,7 @@ def test_topics_of_chance_are_called_noise_at_a_large_epsilon(model, repeated, s
     Over 12 other seeds votes were -34 to -155 and 122 to 190 deviations of their noise, and are to be below and above
     1.65; between seeds they differed by 7 to 24.
     """
-    rng, plan = np.random.default_rng(0), make_lda_corpus(1500, 60, 3, mean_length=20, random_state=0).data
+    rng, plan = np.random.default_rng(0), make_lda_corpus(1500, 60, 3, mean_length=20, random_state=0).data.toarray()
     tokens = rng.permutation(np.repeat(np.tile(np.arange(60), len(plan)), plan.ravel()))
     chance = np.zeros(plan.shape, int)
     np.add.at(chance, (np.repeat(np.arange(len(plan)), plan.sum(axis=1)), tokens), 1)

@@ -81,7 +81,7 @@ class ClusterPlan(BudgetPlan):
         """What the rounds release."""
         return (
             "noisy number and sum of the documents' directions, the same by cluster in every round, and, with counts,"
-            " noisy word totals and word counts by cluster",
+            " noisy word totals, word counts by cluster and votes on these",
         )
 
     def describe(self, unit):

@@ -94,8 +94,8 @@ class TopicsMixin:
             "words", a list, most relevant first; "signal_to_noise", the root mean square by which its words stand out
             of the words of all topics, in standard deviations of the noise, nan where the noise is not known or there
             is one topic; "noise", whether that is below 1 and its ten top words are not all clear, missing likewise.
-            This tells of the noise that was added for privacy; texts without any topics have clear ones, too, because
-            every topic model divides them.
+            This tells of the noise that was added for privacy. That topics are there by chance, documents vote on in
+            some fits, which are then all noise; in the others texts without any topics have clear ones, too.
 
         Raises
         ------
