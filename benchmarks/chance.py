@@ -28,7 +28,7 @@ from skdplda.models import VIPSLDA, PrivateCGSLDA
 
 MODELS = {"VIPSLDA": VIPSLDA, "PrivateCGSLDA": PrivateCGSLDA, "EmbeddingTopics": EmbeddingTopics}
 CORPORA = (frontier.KOS, frontier.TWEETS, frontier.NEWS, frontier.NIPS, frontier.ENRON)
-EPSILONS, SEEDS, SHUFFLED = (0.5, 1.0, 5.0), (0, 1), ", shuffled"
+EPSILONS, SEEDS, SHUFFLED = (0.5, 1.0, 5.0), (0,), ", shuffled"
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def random_query(kind, n_words, rng, *, for_users):
     table = rng.gamma(0.3, 100.0, (n_words, n_topics)).astype(np.float32) + np.float32(1e-3)
     if kind == "votes":
         left = rng.choice([None, 0.0, 1.0, 50.0])
-        left = None if left is None else np.full(table.shape, left)
+        left = None if left is None else np.full((n_words, rng.integers(1, n_topics, endpoint=True)), left)
         weights = None if for_users or rng.random() < 0.3 else word_weights(table)
         return TopicVotes(table.astype(np.float64), left=left, word_weights=weights, blend=rng.choice([0.5, 1.0]))
     if kind == "priors":
@@ -679,7 +679,7 @@ def test_own_parts_and_gains_are_those_of_a_slow_reference(of_users):
     rng = np.random.default_rng(1)
     X, prior = sp.csr_array(rng.poisson(0.4, (60, 30)).astype(np.int32)), np.array([0.1, 0.3, 0.2])
     X.indptr = X.indptr.astype(np.int64)
-    counts, left = rng.gamma(0.5, 6.0, (30, 3)) + 0.1, rng.random((30, 3))
+    counts, left = rng.gamma(0.5, 6.0, (30, 3)) + 0.1, rng.random((30, 2))
     weights, scale = (None, rng.random(60)) if of_users else (rng.uniform(0.5, 2.0, 30), None)
     own = own_parts(X, counts, left, weights, scale, prior, 1)
     gains, topics, coins = gains_of_unseen(X, counts, own, 0.5, prior, 1), counts / counts.sum(axis=0), unseen(X)
@@ -699,7 +699,9 @@ def test_own_parts_and_gains_are_those_of_a_slow_reference(of_users):
         q = proportions(n, topics[words]) * topics[words]
         q *= (n / q.sum(axis=1))[:, None]
         size = scale[d] if of_users else 1 / np.sqrt(((weights[words][:, None] * q) ** 2).sum())
-        assert_allclose(own[part], size * q * left[words], rtol=0.02, atol=2e-3)
+        first = size * q[:, :2] * left[words]
+        third = counts[words, 2] * np.minimum(first.sum(axis=1) / counts[words, :2].sum(axis=1), 1)
+        assert_allclose(own[part], np.column_stack([first, third]), rtol=0.02, atol=2e-3)
         cells = np.maximum(counts[words] - own[part], 0.01 * counts[words])
         masses = counts.sum(axis=0) - own[part].sum(axis=0)
         common = cells.sum(axis=1) / masses.sum()

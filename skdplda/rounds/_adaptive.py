@@ -393,7 +393,6 @@ class Knowledge:
         counts = counts[:, : self.n_apart + MOST_OTHERS]
         if self.infers:  # judges have added nothing
             return TopicVotes(counts, priors_of(counts)[VOTED_PRIOR])
-        left = np.pad(left, ((0, 0), (0, counts.shape[1] - self.n_apart)))
         weights = self._word_weights() if self._weighted else None
         return TopicVotes(counts, left=left, word_weights=weights, blend=BLEND)
 

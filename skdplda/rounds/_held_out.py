@@ -52,7 +52,8 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
     """Return what each word of each document is expected to have added to topics, (nnz, n_topics).
 
     `counts`, (n_words, n_topics), are topics in norms of a contribution, and `left` the part of what is contributed to
-    a cell that is in them. A contribution has norm 1, with words weighted by `word_weights`; or, where these are None,
+    a cell that is in them. Topics beyond those of `left` are the word frequencies: of a word they lose as much, for its
+    size, as the others together. A contribution has norm 1, with words weighted by `word_weights`; or, where these are None,
     a token of a document has `scale`, (n_documents,).
     """
     topics, document = counts / total(counts, axis=0), documents_of(X)
@@ -64,7 +65,10 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
         squares = (word_weights[X.indices] ** 2.0) * total(own * own, axis=1)
         scale = 1 / np.sqrt(np.maximum(np.bincount(document, squares, X.shape[0]), 1e-300))
     own *= scale[document][:, None]
-    own *= left[X.indices]
+    cells, n_apart = counts[X.indices], left.shape[1]
+    own[:, :n_apart] *= left[X.indices]
+    lost = total(own[:, :n_apart], axis=1) / np.maximum(total(cells[:, :n_apart], axis=1), 1e-300)
+    own[:, n_apart:] = np.minimum(lost, 1)[:, None] * cells[:, n_apart:]
     return own
 
 

@@ -308,8 +308,9 @@ class TopicVotes(Votes):
         The public table, in norms of a contribution.
     prior : ndarray of shape (n_topics,) or None, default=None
         Of topic proportions; None for JUDGE_PRIOR.
-    left : ndarray of shape (n_words, n_topics) or None, default=None
-        What of a contribution to a cell is left in the table; None where those who vote have added nothing.
+    left : ndarray of shape (n_words, at most n_topics) or None, default=None
+        What of a contribution to a cell is left in the table, but for the last topics, which are the word frequencies.
+        None where those who vote have added nothing.
     word_weights : ndarray of shape (n_words,) or None, default=None
         Of words in a contribution; None where users are the units.
     blend : float, default=1.0
