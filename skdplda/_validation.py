@@ -1,7 +1,6 @@
 """Checks of what users pass. The only file that names scikit-learn's semi-private helpers."""
 
 import hashlib
-import os
 import re
 import unicodedata
 import warnings
@@ -11,7 +10,6 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-import joblib
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
@@ -21,34 +19,31 @@ from sklearn.utils._param_validation import Interval as AnyInterval
 from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
+from skdplda._checks import LARGEST_COUNT, check_structure, is_integer, is_real
 from skdplda._types import Function
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
     "HIDDEN",
-    "MOST_THREADS",
     "PRIOR",
     "SEED",
     "THREADS",
     "FittedTopics",
     "Interval",
+    "NamedKinds",
     "Options",
     "StrOptions",
-    "at_most",
     "check_block",
     "check_counts",
     "check_groups",
     "check_is_fitted",
     "check_matrix",
     "check_memory",
-    "check_prior",
     "check_public_words",
     "check_same_rows",
     "check_sample_weight",
-    "check_structure",
     "counts_of",
-    "effective_n_jobs",
     "fit_context",
     "fitted_parameter",
     "is_missing",
@@ -63,11 +58,9 @@ __all__ = [
 
 # Control characters, separators of lines, and marks that turn the direction of writing.
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-LARGEST_COUNT = 2**31 - 1
 MISSING = "groups has missing entries; give each document of unknown origin a group of its own."
 VOID = {"nan", "none", "null", "nat", "na", "n/a", "<na>"}  # texts that missing values become
 MOST_DIMENSIONS = 2**16  # of an embedding: sums of squares are exact
-MOST_THREADS = 4 * (os.cpu_count() or 1)  # more do not help; from some ten thousands on, processes die
 # By fitted estimator, for as long as this process keeps it: its guarantee, and a digest of who wrote which document.
 FITTED_GROUPS: WeakKeyDictionary[Any, tuple[Any, bytes]] = WeakKeyDictionary()
 Method = TypeVar("Method", bound=Function)
@@ -111,6 +104,20 @@ class IntegerSeed(AnyInterval):
         return is_integer(val) and super().is_satisfied_by(val)
 
 
+class NamedKinds(Options):
+    """Instances of some classes, which errors name as users import them, with a hint at what else was meant."""
+
+    def __init__(self, kinds, hint):
+        self.kinds, self.hint, self.hidden = kinds, hint, False
+
+    def is_satisfied_by(self, val):
+        """Whether a value is one of them."""
+        return isinstance(val, self.kinds)
+
+    def __str__(self):
+        return f"an instance of {' or '.join(kind.__name__ for kind in self.kinds)} ({self.hint})"
+
+
 THREADS = [Interval(Integral, -LARGEST_COUNT, None, closed="left"), None]  # for n_jobs
 PRIOR = [PriorNumber(Real, 1e-30, 1e30, closed="both"), None]  # for a prior that is a number
 SEED = [IntegerSeed(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
@@ -125,69 +132,6 @@ class FittedTopics(NamedTuple):
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
     """Return scikit-learn's decorator, which checks parameters; type checkers see the method as it is."""
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
-
-
-def effective_n_jobs(n_jobs):
-    """Return the number of threads that joblib would take, at most four a core; results do not depend on it."""
-    return min(joblib.effective_n_jobs(n_jobs), MOST_THREADS)
-
-
-def at_most(n_jobs):
-    """Return joblib's number of processes, at most four a core; None and negative numbers stay what they are."""
-    return n_jobs if n_jobs is None else min(n_jobs, MOST_THREADS)
-
-
-def check_structure(X, name="X"):
-    """Raise ValueError for a sparse matrix whose arrays do not describe a matrix of its shape.
-
-    That is, if pointers fall or leave the arrays, an index lies outside of the shape, or arrays differ in length; the
-    message has its name. Anything but a sparse matrix passes, and nothing is changed. Kernels, and scipy's own
-    conversions, follow pointers and indices without looking. So everything that takes a matrix from outside calls this
-    first: estimators, readers of files, workers.
-    """
-    if sp.issparse(X) and X.shape[-1] > LARGEST_COUNT:
-        raise ValueError(f"{name} must have fewer than 2**31 columns; got shape {X.shape}.")
-    if not sp.issparse(X):
-        return
-    if X.format not in ("csr", "csc", "bsr", "coo"):  # these have no pointers, and scipy does not check their indices
-        try:
-            if X.format == "lil" and [*map(len, X.rows)] != [*map(len, X.data)]:  # of which the conversion may die
-                raise ValueError("its rows and their data differ in length")
-            X = X.tocoo()
-        except (ValueError, TypeError, IndexError, OverflowError) as error:
-            raise ValueError(f"{name} is a damaged sparse matrix of format {X.format!r}: {error}.") from None
-    if X.format == "coo":
-        sound = all(
-            axis.shape == X.data.shape and within(axis, size) for axis, size in zip(X.coords, X.shape, strict=True)
-        )
-    else:
-        block = X.blocksize if X.format == "bsr" else (1, 1)
-        n_rows, n_columns = (size // length for size, length in zip(X.shape, block, strict=True))
-        major, minor = (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
-        sound = are_rows(X.indptr, X.indices, X.data, major, minor)
-    if not sound:
-        raise ValueError(
-            f"{name} is a damaged sparse matrix: its pointers must rise from 0 to the number of its entries, and its"
-            f" indices lie within the shape {X.shape}. Was an array of it changed by hand?"
-        )
-
-
-def are_rows(indptr, indices, data, n_rows, n_columns):
-    """Whether three arrays are compressed rows of `n_columns` columns."""
-    return (
-        indptr.shape == (n_rows + 1,)
-        and indptr.dtype.kind in "iu"
-        and indices.ndim == 1
-        and indptr[0] == 0
-        and indptr[-1] <= len(indices) == len(data)  # arrays may be longer than what is used of them
-        and bool((indptr[1:] >= indptr[:-1]).all())
-        and within(indices[: indptr[-1]], n_columns)
-    )
-
-
-def within(indices, size):
-    """Whether all indices are integers from 0 to size - 1."""
-    return indices.dtype.kind in "iu" and (not indices.size or (indices.min() >= 0 and indices.max() < size))
 
 
 def check_public_words(vectorizer, words, name, places=None):
@@ -252,6 +196,12 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
     if not reset and finite and is_plain(X, estimator):
         return X  # as validate_data would, in a tenth of its time, which a single document takes many times
     refuse_bags(X)
+    if are_texts(X):
+        raise ValueError(
+            "X must be a matrix of word counts, one row a document; got texts. Count public words first, by"
+            " CountVectorizer(vocabulary=...) in a pipeline, or let make_fdptm_pipeline(epsilon=..., delta=...) choose"
+            " words privately: it takes texts."
+        )
     if not hasattr(X, "columns") and getattr(X, "dtype", None) == np.float16:  # SciPy has no sparse matrices of these
         X = X.astype(np.float32)
     options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": finite}
@@ -262,6 +212,7 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
     except (ValueError, TypeError) as error:
         kind, said = type(error), re.sub(r"(?s)(to float: ).*", r"\1a text", str(error))
         said = re.sub(r"(?s)array=.*\n(?=Reshape)", "", said)
+        said = re.sub(r"(?s)(contains NaN\.).*", r"\1 Put 0 where a word does not occur.", said)
         said = re.sub(r"(?s)(Complex data not supported)\n.*", r"\1: X must hold real numbers.", said)
         if re.search(r"to float: |float\(\) argument|with a sequence", said):
             said = f"X must be a matrix of numbers, and an entry is none: {said.rstrip('.')}."
@@ -335,6 +286,11 @@ def check_embeddings(estimator, X, *, reset=True, name="X"):
             " make_insights_pipeline(epsilon, delta, embedder=...) takes texts."
         )
     X = check_matrix(estimator, X, reset=reset, finite=False)
+    if sp.issparse(X) and X.dtype.kind in "iu":  # as CountVectorizer makes them
+        raise ValueError(
+            f"{name} must have embeddings, one row a document; got a sparse matrix of integers, as word counts are."
+            " Embed the texts by a public model; give embeddings that are such a matrix as floats."
+        )
     if X.shape[1] > MOST_DIMENSIONS:
         raise ValueError(f"{name} must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")
     if X.dtype.kind == "c":
@@ -349,7 +305,9 @@ def check_embeddings(estimator, X, *, reset=True, name="X"):
 
 
 def are_texts(X):
-    """Whether a list, or the first row of a table, is of texts, whole or cut into words, and not of numbers."""
+    """Whether a text, a list, or the first row of a table, is of texts, whole or cut into words, and not of numbers."""
+    if isinstance(X, str):
+        return True
     if isinstance(X, pd.DataFrame) or (isinstance(X, np.ndarray) and X.ndim == 2):
         first = (X.iloc[:1].to_numpy() if isinstance(X, pd.DataFrame) else X[:1]).ravel()
         return first.dtype.kind in "US" or any(
@@ -492,23 +450,6 @@ def counts_of(X):
     return X.to_counts() if hasattr(X, "to_counts") else X
 
 
-def check_prior(name, value, default, size=None):
-    """Return a prior as float, or as an array of `size` floats; `default` is taken for None.
-
-    ValueError for one outside of 1e-30 to 1e30 or of another length; a `size` of None allows a scalar only.
-    """
-    allowed = "a number from 1e-30 to 1e30" + ("" if size is None else f" or {size} of them, one a topic")
-    try:
-        prior = np.asarray(default if value is None else value, dtype=np.float64)
-    except OverflowError:
-        raise ValueError(f"{name} must be {allowed}; got {value!r:.500}, which no float holds.") from None
-    if prior.ndim > (size is not None) or (prior.ndim == 1 and len(prior) != size):
-        raise ValueError(f"{name} must be {allowed}; got an array of shape {prior.shape}.")
-    if not np.all((prior >= 1e-30) & (prior <= 1e30)):  # within single precision
-        raise ValueError(f"{name} must be {allowed}; got {value!r}.")
-    return float(prior) if size is None else np.broadcast_to(prior, (size,)).copy()
-
-
 def check_groups(groups, n_documents):
     """Return (start, documents): the documents of each privacy unit, units in the order of their sorted names.
 
@@ -649,13 +590,3 @@ def tokens_of(X):
     """Return (document_starts, words) of counts as from `check_counts`: one entry a token, in the order of words."""
     starts = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])
     return starts[X.indptr], np.repeat(X.indices, X.data).astype(np.int32, copy=False)
-
-
-def is_integer(value):
-    """Whether the value is an integer and not a bool."""
-    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-
-
-def is_real(value):
-    """Whether the value is a real number and not a bool."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))

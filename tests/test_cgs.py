@@ -461,3 +461,10 @@ def test_small_alpha_of_short_documents_is_no_worse_with_many_topics():
         few, many = (clone(model).set_params(n_components=k).fit(X[:2500]).perplexity(X[2500:]) for k in (100, 101))
         worse.append(np.log(many / few))
     assert np.mean(worse) < 0.08
+
+
+def test_each_release_of_a_fit_is_logged(caplog):
+    with caplog.at_level("INFO", logger="skdplda"):
+        model = PrivateCGSLDA(2, epsilon=float("inf"), max_iter=3, random_state=0).fit(np.ones((9, 4), dtype=np.int64))
+    assert [record.getMessage() for record in caplog.records] == [f"{n} of 3 releases" for n in (1, 2, 3)]
+    assert model.n_iter_ == 3

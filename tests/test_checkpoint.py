@@ -27,7 +27,8 @@ from skdplda.rounds._transcript import Transcript
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
-X = sp.csr_array(make_lda_corpus(60, 20, 3, mean_length=20, random_state=0).data)
+X = sp.csr_array(make_lda_corpus(120, 20, 3, mean_length=20, random_state=0).data)
+X = X.astype(np.float64)  # counts that are taken for embeddings, too
 EPSILON = 20.0  # so large that the word counts let the rounds of topics begin, whatever the noise
 FORMS = [
     {},
@@ -77,7 +78,7 @@ def test_a_fit_without_a_seed_goes_on_with_its_own_key(path):
 
 
 @pytest.mark.parametrize("parameters", FORMS)
-@pytest.mark.parametrize("groups", [None, np.arange(60) // 2])
+@pytest.mark.parametrize("groups", [None, np.arange(X.shape[0]) // 2])
 def test_a_resumed_fit_ends_like_an_uninterrupted_one(path, parameters, groups):
     expected = model(**parameters).fit(X, groups=groups)
     with pytest.raises(KeyboardInterrupt):
@@ -242,7 +243,7 @@ def test_a_checkpoint_of_other_parameters_is_refused(interrupted, parameters):
 def test_a_checkpoint_of_other_data_is_refused(interrupted):
     other = X.copy()
     other.data[0] += 1
-    for data, groups in ((other, None), (X[:-1], None), (X, np.arange(60) // 4)):
+    for data, groups in ((other, None), (X[:-1], None), (X, np.arange(X.shape[0]) // 4)):
         with pytest.raises(ValueError, match="delete it or give another path"):
             model(interrupted).fit(data, groups=groups)
 
@@ -317,7 +318,7 @@ ANSWERED = {
 def test_a_checkpoint_of_other_answers_or_noise_is_refused_and_costs_nothing(path, form):
     """What is left of the budget follows from what was asked, and its noise is that of the answers, to the last bit."""
     estimator, n_rounds = ANSWERED[form]
-    groups = {"groups": np.arange(60) // 2} if form == "answers of users" else {}
+    groups = {"groups": np.arange(X.shape[0]) // 2} if form == "answers of users" else {}
     stopped = clone(estimator).set_params(checkpoint=path, random_state=0, callback=interrupt_after(n_rounds))
     with pytest.raises(KeyboardInterrupt):
         stopped.fit(X, **groups)

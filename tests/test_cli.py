@@ -201,12 +201,11 @@ def test_every_format_gives_the_same_counts(tmp_path):
             "id,body\n1,a\n",
             "a.csv",
             ["--vocabulary", "words.txt", "--column", "text"],
-            "--column: none of the 2 columns",
+            "--column: none of the 2 columns ('id', 'body') in line 1",
         ),
         ("1\n1\n1\n1 1 1\n", "docword.a.txt", [], "--vocabulary is needed"),
         ("apple\n", "a.txt", ["--vocabulary", "none.txt"], "none.txt"),
         ("apple\n", "a.txt", ["--vocabulary", "blank.txt"], "holds no words"),
-        ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--top-words", "99"], "--top-words"),
         ("id,body\n1,a\n", "a.csv", ["--vocabulary", "words.txt", "--column", "body", "--users", "who"], "--users"),
         ("id,body\n,a\n", "a.csv", ["--vocabulary", "words.txt", "--column", "body", "--users", "id"], "line 2"),
         ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--users", "who"], "--users needs a table"),
@@ -241,7 +240,6 @@ def test_missing_corpus_is_named(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("argv", "named"),
     [
-        ([], "COMMAND"),
         (["cost"], "--epsilon"),
         (["cost", "--epsilon", "-1"], "--epsilon"),
         (["cost", "--epsilon", "nan"], "--epsilon"),
@@ -653,9 +651,7 @@ def test_a_fit_is_shown_released_and_used(fitted, capsys):
         assert cli.main(["top-words", str(where), "-n", "3"]) == 0
         lines = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert [line[2:] for line in lines] == model.top_words(3).to_numpy().tolist()
-    assert cli.main(["top-words", str(output), "--json"]) == 2
-    assert "between 1 and the 8 words" in one_line(capsys)
-    assert cli.main(["top-words", str(output), "--json", "-n", "8"]) == 0
+    assert cli.main(["top-words", str(output), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == model.top_words(8).to_numpy().tolist()
 
 
@@ -848,23 +844,23 @@ def test_help_reads_well_at_80_columns(command, capsys, monkeypatch):
 
 HEAVY = """
 import runpy, sys
-import skdplda.privacy
-from skdplda import cli
-for option in ("--help", "--version"):
-    sys.argv = ["skdplda", option]
+for option in ("--help", "--version", ""):
+    sys.argv = ["skdplda", option][: 1 + bool(option)]
     try:
         runpy.run_module("skdplda", run_name="__main__")  # as `python -m skdplda`
     except SystemExit as end:
         assert not end.code
-print([m for m in ("gensim", "matplotlib", "dp_accounting", "pyLDAvis", "dask") if m in sys.modules])
+print([m for m in ("numpy", "skdplda.privacy") if m in sys.modules])
+import skdplda.privacy, skdplda.local
+print([m for m in ("sklearn", "pandas", "gensim", "matplotlib", "dp_accounting", "dask") if m in sys.modules])
 """
 
 
-def test_help_version_and_the_room_of_privacy_import_nothing_heavy(tmp_path):
+def test_help_version_privacy_and_a_device_import_nothing_heavy(tmp_path):
     command = [sys.executable, "-c", HEAVY]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.startswith("usage: skdplda")
-    assert done.stdout.splitlines()[-2:] == [f"skdplda {__version__}", "[]"]
+    assert done.stdout.startswith("usage: skdplda") and done.stdout.count("usage: skdplda") == 2
+    assert f"\nskdplda {__version__}\n" in done.stdout and done.stdout.splitlines()[-2:] == ["[]", "[]"]
 
 
 # --- ledgers ----------------------------------------------------------------------------------------------

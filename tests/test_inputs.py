@@ -24,6 +24,7 @@ from skdplda import (
     VIPSLDA,
     DPCountVectorizer,
     DPVocabularySelector,
+    EmbeddingTopics,
     LocalPrivateLDA,
     PrivacyAccountant,
     PrivacyLeakWarning,
@@ -714,3 +715,62 @@ def test_users_in_another_order_than_the_documents_are_refused(way, corpus):
             fit(frame, groups=users)
         assert not ledger.ledger
         fit(frame, groups=users.loc[frame.index])
+
+
+TEXTS = ["the cat sat on the mat", "dogs and cats are friends"] * 10
+
+
+@pytest.mark.parametrize("X", [TEXTS, pd.Series(TEXTS), pd.DataFrame({"text": TEXTS}), "texts.csv"])
+@pytest.mark.parametrize("estimator", [VIPSLDA, HDPLDA, LocalPrivateLDA, DPVocabularySelector])
+def test_texts_in_the_place_of_counts_say_who_counts_them(estimator, X):
+    with pytest.raises(ValueError, match=r"got texts. Count public words first, .* make_fdptm_pipeline"):
+        estimator(epsilon=1.0).fit(X)
+
+
+def test_counts_in_the_place_of_embeddings_say_who_embeds():
+    with pytest.raises(ValueError, match=r"got a sparse matrix of integers, as word counts are. Embed the texts"):
+        EmbeddingTopics(2, epsilon=1.0, delta=1e-5).fit(sp.csr_array(np.eye(9, dtype=np.int64)))
+
+
+def test_numbers_in_the_place_of_a_public_prior_say_where_they_belong():
+    with pytest.raises(ValueError, match=r"PublicPrior or WordPrior \(Dirichlet concentrations are doc_topic_prior"):
+        VIPSLDA(2, epsilon=1.0, delta=1e-5, prior=[0.1, 0.1]).fit(np.eye(9, dtype=np.int64))
+
+
+def test_a_method_that_a_setting_takes_away_names_the_setting():
+    with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as caught:
+        VIPSLDA(2).partial_fit(np.eye(9))
+    assert "partial_fit needs learning_method='online'; got 'batch'" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("n_words", [0, "5", 2.5, True])
+def test_numbers_of_words_are_integers_and_more_than_there_are_is_all(n_words):
+    model = PrivateCGSLDA(2, epsilon=float("inf"), random_state=0, max_iter=1).fit(np.ones((9, 4), dtype=np.int64))
+    assert model.top_words().shape == (2, 4)
+    with pytest.raises(ValueError, match=f"n_words must be an integer of at least 1; got {n_words!r}"):
+        model.top_words(n_words)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.NoisyTopicsWarning")
+def test_topics_of_texts_join_other_columns_by_the_index_of_the_frame():
+    frame = pd.DataFrame({"text": TEXTS * 10, "age": np.arange(200.0)}, index=[f"person {i}" for i in range(200)])
+    texts = make_fdptm_pipeline(epsilon=100.0, n_components=2)
+    join = ColumnTransformer([("topics", texts, "text"), ("age", "passthrough", ["age"])])
+    join.set_output(transform="pandas")
+    for table in (join.fit_transform(frame), join.transform(frame)):
+        assert table.index.equals(frame.index) and table.shape == (200, 3) and not table.isna().any(axis=None)
+        np.testing.assert_array_equal(table["age__age"], frame["age"])
+
+
+def test_a_pipeline_of_private_words_and_topics_returns_frames():
+    steps = make_pipeline(DPCountVectorizer(epsilon=20.0), PrivateCGSLDA(2, epsilon=20.0))
+    table = steps.set_output(transform="pandas").fit_transform(TEXTS * 10)
+    assert isinstance(table, pd.DataFrame) and table.shape == (200, 2)
+
+
+@pytest.mark.parametrize(("refit", "n_warnings"), [(True, 1), (False, 4)])
+def test_candidates_of_a_search_leave_the_warning_to_the_model_at_its_end(refit, n_warnings):
+    search = GridSearchCV(PrivateCGSLDA(2, max_iter=1, random_state=0), {"n_components": [2, 3]}, cv=2, refit=refit)
+    with pytest.warns(PrivacyLeakWarning, match="was given random_state=0") as caught:
+        search.fit(np.ones((8, 4), dtype=np.int64))
+    assert len([w for w in caught if w.category is PrivacyLeakWarning]) == n_warnings

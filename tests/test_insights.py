@@ -333,7 +333,7 @@ def test_a_function_that_names_topics_is_given_released_words_only(texts):
         assert model.name_topics().get_feature_names_out()[0] == ", ".join(words[0][:3])
         with pytest.raises(ValueError, match="names must be 2 str"):
             model.name_topics(len)
-        with pytest.raises(ValueError, match="n_words must be between 1"):
+        with pytest.raises(ValueError, match="n_words must be an integer of at least 1"):
             model.name_topics(str, n_words=0)
 
 

@@ -6,7 +6,18 @@ import pytest
 from conftest import PACKAGE as ROOT
 
 LAYERS = [  # packages and modules of each layer, lowest first; one that is in no list fails the test
-    {"_kernels", "_arithmetic", "_types", "_validation", "_texts", "_files", "_optional", "_warnings", "exceptions"},
+    {
+        "_kernels",
+        "_arithmetic",
+        "_checks",
+        "_types",
+        "_validation",
+        "_texts",
+        "_files",
+        "_optional",
+        "_warnings",
+        "exceptions",
+    },
     {"privacy", "metrics", "datasets", "semantics"},
     {"local", "distributed", "priors"},
     {"rounds", "attacks"},

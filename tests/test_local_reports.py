@@ -163,7 +163,7 @@ def test_a_device_loads_nothing_of_the_server():
     code = "import sys, skdplda.local; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     packages = {name.split(".")[1] for name in done.stdout.split() if name.startswith("skdplda.")}
-    checks = {"_arithmetic", "_files", "_kernels", "_types", "_validation", "_warnings", "exceptions"}
+    checks = {"_arithmetic", "_checks", "_files", "_kernels", "_types", "_warnings", "exceptions"}
     assert packages == checks | {"local", "privacy"}
 
 

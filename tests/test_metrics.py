@@ -2,6 +2,8 @@
 
 import math
 import pickle
+import sys
+from importlib.machinery import PathFinder
 from itertools import combinations
 
 import numpy as np
@@ -561,3 +563,14 @@ def test_a_vocabulary_of_other_words_is_refused(selected):
             mass([[1, 2, 0]], selected)
     with pytest.raises(ValueError, match="at least one token"):
         token_mass([[0, 0, 0]], [0])
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: gensim_dictionary(["a"]), lambda: make_gensim_model([[1.0]], ["a"], [1.0]), load_lee]
+)
+def test_what_needs_gensim_says_so_where_it_has_no_wheel(call, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "gensim"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [finder for finder in sys.meta_path if finder is not PathFinder])
+    with pytest.raises(ImportError, match=r'needs gensim, .*not installed. .* pip install "gensim"'):
+        call()

@@ -27,6 +27,7 @@ from skdplda import (
     PrivacyGuarantee,
     PrivateCGSLDA,
     load_released,
+    make_fdptm_pipeline,
     release,
 )
 from skdplda.local import LocalRandomizer
@@ -478,3 +479,12 @@ def test_one_word_that_is_not_one_token_voids_the_guarantee_of_tokens(steps, sai
     with pytest.raises(ValueError, match=said):
         privacy_guarantee(make_pipeline(*steps, HDPLDA(2)))
     assert privacy_guarantee(make_pipeline(*steps, PrivateCGSLDA(2))).status == "proven"
+
+
+def test_a_private_pipeline_has_the_guarantee_of_its_fit():
+    pipeline = make_fdptm_pipeline(100.0, n_components=2)
+    with pytest.raises(AttributeError, match=r"is not fitted; see skdplda\.privacy_guarantee"):
+        pipeline.privacy_guarantee_  # noqa: B018
+    pipeline.fit(["pears and plums are fruit", "cats and dogs are pets"] * 100)
+    assert pipeline.privacy_guarantee_ == releases.privacy_guarantee(pipeline)
+    assert pipeline.privacy_guarantee_.epsilon <= 100.0

@@ -162,8 +162,8 @@ def test_top_words_on_given_axes_touch_no_pyplot_figure(model):
 def test_top_words_errors_name_the_parameter(model):
     with pytest.raises(ValueError, match="topics must be numbers from 0 to 2"):
         TopWordsDisplay.from_estimator(model, n_words=2, topics=[3])
-    with pytest.raises(ValueError, match="n_words must be between 1 and"):
-        TopWordsDisplay.from_estimator(model, n_words=6)
+    with pytest.raises(ValueError, match="n_words must be an integer of at least 1"):
+        TopWordsDisplay.from_estimator(model, n_words=0)
     with pytest.raises(ValueError, match="ax must hold an axes for each of the 3 topics"):
         TopWordsDisplay.from_estimator(model, n_words=2, ax=Figure().subplots(1, 2))
 

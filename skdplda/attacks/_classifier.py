@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import StandardScaler
 
+from skdplda._checks import at_most, is_integer
 from skdplda._types import Estimator, Matrix
-from skdplda._validation import at_most, is_integer
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._shadow import check_seed, reseed
 from skdplda.attacks._statistics import check_documents

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.base import clone
 
+from skdplda._checks import is_integer
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
-from skdplda._validation import is_integer
 from skdplda.attacks._few_models import bayesian_ratio_attack, relative_attack
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult, RateAt

@@ -11,9 +11,9 @@ from joblib import hash as digest_of
 from sklearn.base import clone
 from tqdm import tqdm
 
+from skdplda._checks import at_most, is_integer
 from skdplda._files import PRIVATE, whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
-from skdplda._validation import at_most, is_integer
 from skdplda.attacks._statistics import check_documents, check_names, check_topic_word, document_statistics
 
 __all__ = ["ShadowModels", "released_topics", "train_shadow_models"]

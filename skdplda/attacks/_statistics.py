@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._checks import check_structure, effective_n_jobs
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._zeta import zeta
 from skdplda._types import ArrayLike, Function, Matrix, Sequence
-from skdplda._validation import check_structure, effective_n_jobs
 
 __all__ = ["STATISTICS", "document_statistics", "max_log_likelihood"]
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._checks import check_structure, is_integer
 from skdplda._types import ArrayLike, Estimator, Matrix
-from skdplda._validation import check_structure, is_integer
 from skdplda.attacks import check_documents, quantile_attack, released_topics
 from skdplda.audit._bounds import (
     check_confidence,

@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from tqdm import tqdm
 
-from skdplda._validation import at_most
+from skdplda._checks import at_most
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local import LocalRandomizer
 from skdplda.models import LocalPrivateLDA

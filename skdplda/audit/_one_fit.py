@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._checks import check_structure, is_integer
 from skdplda._types import Estimator, Matrix
-from skdplda._validation import check_structure, is_integer
 from skdplda.audit._bounds import check_confidence
 from skdplda.audit._canaries import claim_of, prepared, quiet_fit
 from skdplda.audit._designs import design_of

@@ -9,24 +9,24 @@ import numpy as np
 
 from skdplda._files import DAMAGE, read_array
 from skdplda.cli._corpus import add_corpus, add_vocabulary, read_corpus, seed, whole
-from skdplda.cli._ledger import add_ledger, charging
-from skdplda.cli._models import USAGE, add_jobs, add_price, make_model
+from skdplda.cli._ledger import add_charge, charging
+from skdplda.cli._models import add_jobs, add_price, make_model
 from skdplda.exceptions import PrivacyLeakWarning
 
-__all__ = ["add_attack_commands"]
+__all__ = ["add_attack", "add_audit"]
 
 RATE = 0.001  # false-positive rate of the printed table, as in Carlini et al. (2022)
 REFUTED = 1  # exit code of an audit whose bound exceeds the claim
 
 
-def add_attack_commands(add):
-    """Add `attack` and `audit`; `add(name, help, usage=None)` makes the parser of a command."""
-    shared = {"metavar": "N", "type": whole}
+NUMBER = {"metavar": "N", "type": whole}
 
-    attack = add("attack", "who of a corpus is found in a model of half of it", USAGE)
+
+def add_attack(attack):
+    """Add the arguments of `attack`."""
     _add_model(attack, required=False)
-    attack.add_argument("--shadow-models", default=64, help="default: 64; at least 4", **shared)
-    attack.add_argument("--repetitions", default=1, help="targets, pooled (default: 1)", **shared)
+    attack.add_argument("--shadow-models", default=64, help="default: 64; at least 4", **NUMBER)
+    attack.add_argument("--repetitions", default=1, help="targets, pooled (default: 1)", **NUMBER)
     attack.add_argument(
         "--non-private",
         action="store_true",
@@ -34,11 +34,13 @@ def add_attack_commands(add):
     )
     attack.add_argument("--directory", metavar="DIR", help="resume from, and save to, DIR; as private as the data")
     attack.add_argument("--seed", type=seed, default=0, metavar="N", help="of the halves (default: 0)")
-    add_ledger(attack)
+    add_charge(attack)
     attack.add_argument("--figure", metavar="FILE", help="draw the ROC curves into a .png or .pdf")
     attack.set_defaults(run=_attack)
 
-    audit = add("audit", "a lower bound on epsilon, beside the claim", USAGE)
+
+def add_audit(audit):
+    """Add the arguments of `audit`."""
     _add_model(audit, required=False)
     audit.add_argument(
         "--method",
@@ -54,9 +56,9 @@ def add_attack_commands(add):
     audit.add_argument(
         "--members", metavar="FILE", help="one line a document: 1 if it was in the training data, else 0"
     )
-    audit.add_argument("--canaries", help="of one-fit (default: 50000) and one-run (default: 1000)", **shared)
-    audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **shared)
-    add_ledger(audit)
+    audit.add_argument("--canaries", help="of one-fit (default: 50000) and one-run (default: 1000)", **NUMBER)
+    audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **NUMBER)
+    add_charge(audit)
     audit.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of the bound (default: 0.95)")
     audit.set_defaults(run=_audit)
 

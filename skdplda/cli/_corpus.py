@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 import unicodedata
 import zlib
@@ -261,11 +262,13 @@ class Texts:
                 yield self._name(row, place), row[self.column] or "", self._user(row, f"line {rows.line_num}")
 
     def _check_columns(self, columns, where=""):
-        """Refuse names that no column has. The names that there are may be a document, and are not shown."""
+        """Refuse names that no column has. They may be a document, and are shown if each is a word."""
+        words = columns and all(re.fullmatch(r"\w[\w.-]{0,29}", str(column)) for column in columns)
+        shown = f" ({', '.join(map(repr, columns))})" if words else ""
         for option, name in (("--column", self.column), ("--users", self.by), ("--id", self.name)):
             if name is not None and name not in columns:
                 raise ValueError(
-                    f"{option}: none of the {len(columns)} columns{where} of CORPUS is named {name!r}."
+                    f"{option}: none of the {len(columns)} columns{shown}{where} of CORPUS is named {name!r}."
                     + (" Is it of another --delimiter?" if len(columns) == 1 and self.form in ("csv", "tsv") else "")
                 )
 

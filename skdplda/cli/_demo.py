@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
+from skdplda.cli._corpus import seed
 from skdplda.datasets import frequent_words, load_lee, topic_recovery
 from skdplda.exceptions import NoisyTopicsWarning, PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity
@@ -16,7 +17,7 @@ from skdplda.models import PrivateCGSLDA
 from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay
 from skdplda.reports import report
 
-__all__ = ["run_demo"]
+__all__ = ["add_demo", "run_demo"]
 
 # Sizes that take less than half a minute; epsilons that show the whole range, from useless to as good as without noise.
 N_TOPICS, N_WORDS = 5, 300
@@ -31,6 +32,13 @@ KEPT = {0.1: (56, 69, 76), 0.5: (78, 92, 95)}
 N_DOCUMENTS, MEAN_LENGTH, TEST_DOCUMENTS = 20_000, 30, 2_000
 PICTURE, PAGE = "skdplda_demo.png", "topics.html"
 CELL = 33  # characters of a column of words
+
+
+def add_demo(command):
+    """Add the arguments of `demo`."""
+    command.add_argument("--output", default=".", metavar="DIR", help="folder of the picture (default: this one)")
+    command.add_argument("--seed", type=seed, metavar="N", help="make the noise repeatable")
+    command.set_defaults(run=lambda args: run_demo(args.output, seed=args.seed) and None)
 
 
 def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):

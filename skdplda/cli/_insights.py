@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skdplda._files import DAMAGE
 from skdplda.cli._corpus import Texts, add_corpus, number, read_words, whole
-from skdplda.cli._ledger import add_ledger, charging
+from skdplda.cli._ledger import add_charge, charging
 from skdplda.cli._models import add_overwrite, add_report
 from skdplda.cli._paths import refuse_output, refuse_page, with_cards
 from skdplda.models import count_labels
@@ -17,19 +17,14 @@ from skdplda.releases import make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
 
-__all__ = ["add_insights_command", "read_vectors"]
+__all__ = ["add_insights", "read_vectors"]
 
 MOST_VECTORS = 200_000  # rows of a text file that are read
 BATCH = 1000  # texts looked at at a time
 
 
-def add_insights_command(add):
-    """Add `insights`; `add(name, help, usage=None)` makes the parser of a command."""
-    command = add(
-        "insights",
-        "private clusters of texts, with keywords, as one page",
-        "[options]\n       CORPUS --vectors FILE --epsilon E --delta D --report PAGE",
-    )
+def add_insights(command):
+    """Add the arguments of `insights`."""
     documents = add_corpus(command)
     documents.add_argument("--users", metavar="NAME", help="of the author: protects all that one wrote")
     command.add_argument(
@@ -77,7 +72,7 @@ def add_insights_command(add):
     )
     command.add_argument("--title", default="What the texts are about", metavar="TEXT", help="heading of the page")
     add_overwrite(command)
-    add_ledger(command)
+    add_charge(command)
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_insights)
 

@@ -9,14 +9,13 @@ from decimal import ROUND_FLOOR, Context
 from skdplda.cli._corpus import number
 from skdplda.privacy import PrivacyAccountant, PrivacyUnit, round_up
 
-__all__ = ["add_ledger", "add_ledger_command", "charging"]
+__all__ = ["add_charge", "add_ledger", "charging"]
 
 MOST_FITS = 10_000  # a ledger of more takes minutes to read
 
 
-def add_ledger_command(add):
-    """Add `ledger`; `add(name, help, usage=None)` makes the parser of a command."""
-    command = add("ledger", "what was spent on a data set, and what remains; or a new ledger")
+def add_ledger(command):
+    """Add the arguments of `ledger`."""
     command.add_argument("ledger", metavar="FILE", help="the ledger")
     new = command.add_argument_group("a new ledger")
     positive = number(float, "a positive number, or inf")
@@ -33,7 +32,7 @@ def add_ledger_command(add):
     command.set_defaults(run=_ledger)
 
 
-def add_ledger(command):
+def add_charge(command):
     """Add the ledger that is charged."""
     books = command.add_argument_group("ledger")
     books.add_argument("--ledger", metavar="FILE", help="charge this ledger; 'skdplda ledger' begins and shows one")

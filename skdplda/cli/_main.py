@@ -7,16 +7,11 @@ import re
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
 from skdplda._optional import import_optional
-from skdplda.cli._attack import add_attack_commands
-from skdplda.cli._corpus import seed
-from skdplda.cli._insights import add_insights_command
-from skdplda.cli._ledger import add_ledger_command
-from skdplda.cli._models import add_fit_commands, add_use_commands
-from skdplda.cli._paths import refuse_clashes
 from skdplda.exceptions import PrivacyLeakWarning, UnreachableLedgerError
 
 __all__ = ["main"]
@@ -35,6 +30,28 @@ exit codes:
 Results go to the standard output, progress and warnings to the standard error.
 """
 SCRIPTS = Path("benchmarks", "reproduce")
+PRICED = "[options] CORPUS --epsilon E [--delta D]"
+# The module that adds a command's arguments, what the command does, and its usage, if not as argparse writes it. The
+# module is imported when its command is called: what most of them need takes a second to load.
+COMMANDS = {
+    "demo": ("_demo", "what topics look like with and without privacy", None),
+    "fit": ("_models", "private topics of a corpus", PRICED),
+    "cost": ("_models", "what a fit would guarantee, without data", None),
+    "top-words": ("_models", "the most relevant words of each topic", None),
+    "show": ("_models", "the model card: the guarantee, the topics", None),
+    "release": ("_models", "one file to publish, and its card, if a proof covers it", None),
+    "transform": ("_models", "topic proportions of documents, as CSV", None),
+    "insights": (
+        "_insights",
+        "private clusters of texts, with keywords, as one page",
+        "[options]\n       CORPUS --vectors FILE --epsilon E --delta D --report PAGE",
+    ),
+    "ledger": ("_ledger", "what was spent on a data set, and what remains; or a new ledger", None),
+    "attack": ("_attack", "who of a corpus is found in a model of half of it", PRICED),
+    "audit": ("_attack", "a lower bound on epsilon, beside the claim", PRICED),
+    "reproduce": ("_main", "figures of the papers, from a checkout of the source", None),
+    "completion": ("_main", "what bash or zsh needs to complete commands and options", None),
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,11 +86,18 @@ def main(argv: list[str] | None = None) -> int:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         try:
-            args = _parser().parse_args(argv)
+            words = sys.argv[1:] if argv is None else argv
+            parser = _parser(words)
+            args = parser.parse_args(words)
+            if args.command is None:
+                parser.print_help()
+                return 0
         finally:
             sys.stdout.flush()  # the help is printed
     except BrokenPipeError:
         return _unread()
+    from skdplda.cli._paths import refuse_clashes  # not before the help is printed
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", PrivacyLeakWarning)
@@ -106,49 +130,37 @@ def _unread():
     return UNREAD
 
 
-def _parser():
-    """Return the parser of all commands."""
+def _parser(words=COMMANDS):
+    """Return the parser of all commands; those that are among `words` have their arguments."""
     shape = argparse.RawDescriptionHelpFormatter
     parser = _Parser(
         prog="skdplda", description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=shape, allow_abbrev=False
     )
     parser.add_argument("-V", "--version", action="version", version=f"skdplda {version('skdplda')}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
-
-    def add(name, text, usage=None):
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, (module, text, usage) in COMMANDS.items():
         about = {"help": text, "description": f"{text[0].upper()}{text[1:]}."}
-        return commands.add_parser(name, usage=usage and f"skdplda {name} {usage}", allow_abbrev=False, **about)
-
-    demo = add("demo", "what topics look like with and without privacy")
-    demo.add_argument("--output", default=".", metavar="DIR", help="folder of the picture (default: this one)")
-    demo.add_argument("--seed", type=seed, metavar="N", help="make the noise repeatable")
-    demo.set_defaults(run=_demo)
-
-    add_fit_commands(add)
-    add_use_commands(add)
-    add_insights_command(add)
-    add_ledger_command(add)
-    add_attack_commands(add)
-
-    reproduce = add("reproduce", "figures of the papers, from a checkout of the source")
-    reproduce.add_argument("script", nargs="?", metavar="SCRIPT", help="name of a script (default: list them)")
-    reproduce.add_argument("--checkout", default=".", metavar="DIR", help="the source (default: this folder)")
-    reproduce.add_argument(
-        "options", nargs=argparse.REMAINDER, metavar="...", help="for the script, such as --only seed=0"
-    )
-    reproduce.set_defaults(run=_reproduce)
-
-    completion = add("completion", "what bash or zsh needs to complete commands and options")
-    completion.add_argument("shell", choices=("bash", "zsh"), metavar="SHELL", help="bash or zsh")
-    completion.set_defaults(run=_complete)
+        command = commands.add_parser(name, usage=usage and f"skdplda {name} {usage}", allow_abbrev=False, **about)
+        if name in words:
+            getattr(import_module(f"skdplda.cli.{module}"), f"add_{name.replace('-', '_')}")(command)
     parser.commands = commands.choices
     return parser
 
 
-def _demo(args):
-    from skdplda.cli._demo import run_demo
+def add_reproduce(command):
+    """Add the arguments of `reproduce`."""
+    command.add_argument("script", nargs="?", metavar="SCRIPT", help="name of a script (default: list them)")
+    command.add_argument("--checkout", default=".", metavar="DIR", help="the source (default: this folder)")
+    command.add_argument(
+        "options", nargs=argparse.REMAINDER, metavar="...", help="for the script, such as --only seed=0"
+    )
+    command.set_defaults(run=_reproduce)
 
-    run_demo(args.output, seed=args.seed)
+
+def add_completion(command):
+    """Add the arguments of `completion`."""
+    command.add_argument("shell", choices=("bash", "zsh"), metavar="SHELL", help="bash or zsh")
+    command.set_defaults(run=_complete)
 
 
 def _complete(args):

@@ -23,7 +23,7 @@ from skdplda.cli._corpus import (
     refuse_empty,
     whole,
 )
-from skdplda.cli._ledger import add_ledger, charging
+from skdplda.cli._ledger import add_charge, charging
 from skdplda.cli._paths import OUTPUTS, model_file, refuse_files, refuse_output, refuse_page, with_cards, words_file
 from skdplda.model_selection import suggest_n_components
 from skdplda.models import VIPSLDA, PrivateCGSLDA
@@ -32,17 +32,19 @@ from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipel
 from skdplda.reports import report
 
 __all__ = [
-    "USAGE",
-    "add_fit_commands",
+    "add_cost",
+    "add_fit",
     "add_jobs",
     "add_overwrite",
     "add_price",
+    "add_release",
     "add_report",
-    "add_use_commands",
+    "add_show",
+    "add_top_words",
+    "add_transform",
     "make_model",
 ]
 
-USAGE = "[options] CORPUS --epsilon E [--delta D]"
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"
 WORDS_PER_DOCUMENT = 40  # a guess, of which the suggested number of topics has the fourth root
@@ -86,9 +88,8 @@ def add_price(command, required=True):
     privacy.add_argument("--sampling-rate", type=share, metavar="Q", help="of documents a round, for cgs (default: 1)")
 
 
-def add_fit_commands(add):
-    """Add `fit` and `cost`; `add(name, help, usage=None)` makes the parser of a command."""
-    fit = add("fit", "private topics of a corpus", USAGE)
+def add_fit(fit):
+    """Add the arguments of `fit`."""
     documents = add_corpus(fit)
     documents.add_argument(
         "--users",
@@ -122,13 +123,15 @@ def add_fit_commands(add):
     fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="folder (default: skdplda_topics)")
     add_report(fit)
     add_overwrite(fit)
-    add_ledger(fit)
+    add_charge(fit)
     fit.add_argument("--checkpoint", metavar="FILE", help="resume from, and save to, FILE; as private as the data")
     add_jobs(fit)
     fit.add_argument("--json", action="store_true", help="print JSON")
     fit.set_defaults(run=_fit)
 
-    cost = add("cost", "what a fit would guarantee, without data")
+
+def add_cost(cost):
+    """Add the arguments of `cost`."""
     add_price(cost)
     cost.add_argument("--json", action="store_true", help="print JSON")
     cost.set_defaults(run=_cost)
@@ -154,23 +157,27 @@ def add_report(command, **options):
     command.add_argument("--report", metavar="PAGE", help="the page to write, .html", **options)
 
 
-def add_use_commands(add):
-    """Add `top-words`, `show`, `release` and `transform`; `add(name, help)` makes the parser of a command."""
-    stored = {"metavar": "MODEL", "help": "released model (.zip), or the folder that fit wrote"}
+STORED = {"metavar": "MODEL", "help": "released model (.zip), or the folder that fit wrote"}
 
-    top = add("top-words", "the most relevant words of each topic")
-    top.add_argument("model_path", **stored)
+
+def add_top_words(top):
+    """Add the arguments of `top-words`."""
+    top.add_argument("model_path", **STORED)
     top.add_argument("-n", "--number", type=whole, default=10, metavar="N", help="words a topic (default: 10)")
     top.add_argument("--json", action="store_true", help="print JSON")
     top.set_defaults(run=_top_words)
 
-    show = add("show", "the model card: the guarantee, the topics")
-    show.add_argument("model_path", **stored)
+
+def add_show(show):
+    """Add the arguments of `show`."""
+    show.add_argument("model_path", **STORED)
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(run=_show)
 
-    publish = add("release", "one file to publish, and its card, if a proof covers it")
-    publish.add_argument("model_path", **stored)
+
+def add_release(publish):
+    """Add the arguments of `release`."""
+    publish.add_argument("model_path", **STORED)
     publish.add_argument("output", metavar="FILE", help=".zip file; its cards are written beside it")
     add_report(publish)
     add_overwrite(publish)
@@ -180,8 +187,10 @@ def add_use_commands(add):
     publish.add_argument("--json", action="store_true", help="print JSON")
     publish.set_defaults(run=_release)
 
-    transform = add("transform", "topic proportions of documents, as CSV")
-    transform.add_argument("model_path", **stored)
+
+def add_transform(transform):
+    """Add the arguments of `transform`."""
+    transform.add_argument("model_path", **STORED)
     documents = add_corpus(transform)
     documents.add_argument("--vocabulary", metavar="FILE", help="for UCI: the vocab file")
     documents.add_argument("--id", metavar="NAME", help="column or key that names a document (default: its number)")
@@ -270,8 +279,6 @@ def _fit_and_save(args, model, output, suggest):
     X, words, users, vectorizer, model = _counts(args, model)
     if not X.shape[0]:
         raise ValueError(f"CORPUS: {args.corpus!r} holds no documents.")
-    if args.top_words > len(words):
-        raise ValueError(f"--top-words must be at most the {len(words)} words of the vocabulary; got {args.top_words}.")
     if suggest:
         length = min(WORDS_PER_DOCUMENT, len(words))
         suggestion = suggest_n_components(model.epsilon, model.delta, args.documents, length, len(words))

@@ -11,10 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
+from skdplda._checks import check_structure, is_integer
 from skdplda._files import PRIVATE, whole_file
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Iterator, PathLike
-from skdplda._validation import check_block, check_structure, is_integer
+from skdplda._validation import check_block
 
 __all__ = ["DiskCounts", "open_counts", "write_counts"]
 

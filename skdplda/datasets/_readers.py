@@ -16,6 +16,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
+from skdplda._optional import import_optional
 from skdplda._types import Iterable, PathLike, Sequence
 
 __all__ = ["load_20newsgroups", "load_gensim_corpus", "load_lee", "load_uci_bow"]
@@ -57,7 +58,7 @@ def load_lee() -> Any:
     >>> len(lee.data), lee.tokens[0][:3]
     (300, ['hundreds', 'of', 'people'])
     """
-    from gensim.test.utils import datapath
+    datapath = import_optional("gensim.test.utils", purpose="The corpus of Lee et al.", install="gensim").datapath
 
     data = Path(datapath("lee_background.cor")).read_text(encoding="utf-8").splitlines()
     return Bunch(data=data, tokens=[_WORD.findall(text.lower()) for text in data])

@@ -5,8 +5,8 @@ from typing import Any
 
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._checks import is_integer
 from skdplda._texts import most_frequent
-from skdplda._validation import is_integer
 
 __all__ = ["frequent_words"]
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._checks import MOST_THREADS
 from skdplda._files import fingerprint
-from skdplda._validation import MOST_THREADS, counts_of
+from skdplda._validation import counts_of
 from skdplda.distributed._shards import join_blocks, vocabulary_of
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 

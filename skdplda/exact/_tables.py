@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._validation import check_structure
+from skdplda._checks import check_structure
 from skdplda.exact._expected import expected_table
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables

@@ -12,9 +12,9 @@ import mpmath
 import numpy as np
 
 from skdplda._arithmetic import bracket, exp, expm1, log, log1p
+from skdplda._checks import MOST_THREADS, check_structure, is_integer
 from skdplda._kernels import _reports
 from skdplda._kernels._noise import system_key
-from skdplda._validation import MOST_THREADS, check_structure, is_integer
 from skdplda.privacy import PrivacyGuarantee, Randomness, check_epsilon, pure_event
 
 __all__ = ["BitChannel", "bit_epsilon_of_coin", "coin_probability", "randomize_bits"]

@@ -7,19 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
+from skdplda._checks import effective_n_jobs, is_integer
 from skdplda._kernels._reports import positions
 from skdplda._types import Matrix, Seed
-from skdplda._validation import (
-    SEED,
-    THREADS,
-    Interval,
-    StrOptions,
-    check_counts,
-    check_is_fitted,
-    effective_n_jobs,
-    fit_context,
-    is_integer,
-)
+from skdplda._validation import SEED, THREADS, Interval, StrOptions, check_counts, check_is_fitted, fit_context
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._checks import effective_n_jobs
 from skdplda._kernels._reports import positions
 from skdplda._types import Iterable, Matrix, Sequence
-from skdplda._validation import check_counts, effective_n_jobs
 from skdplda.local._channel import MECHANISMS, randomize_bits
 
 __all__ = ["ReportBatch", "make_report", "make_reports", "read_reports", "report_size"]
@@ -127,6 +127,8 @@ def make_reports(X: Matrix, vocabulary: Sequence[str], randomizer: Any) -> np.nd
         If X is no matrix of counts over the vocabulary.
     """
     header = _header(randomizer, vocabulary)
+    from skdplda._validation import check_counts  # loads scikit-learn, which a device does not need
+
     X = check_counts(type(randomizer)(), X, reset=True)
     bits = randomize_bits(
         X, randomizer.channel(len(vocabulary)), randomizer.seed(), effective_n_jobs(randomizer.n_jobs)

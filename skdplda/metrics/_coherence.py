@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_matrix
 
+from skdplda._checks import check_structure
 from skdplda._types import ArrayLike, Matrix
-from skdplda._validation import check_structure
 
 __all__ = ["topic_diversity", "u_mass_coherence"]
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from skdplda._optional import import_optional
 from skdplda._types import ArrayLike, Function, Sequence
 from skdplda._validation import counts_of
 from skdplda.metrics._coherence import _top_words, u_mass_coherence
@@ -47,7 +48,7 @@ def gensim_dictionary(features: Any) -> Any:
     >>> dictionary.token2id["pear"], dictionary[0]
     (1, 'apple')
     """
-    from gensim.corpora import Dictionary
+    Dictionary = _gensim("gensim.corpora").Dictionary
 
     if hasattr(features, "id2word"):
         return features.id2word
@@ -89,7 +90,7 @@ def make_gensim_model(topic_word: ArrayLike, feature_names: Sequence[str], doc_t
     >>> model.id2word.doc2bow(["zinc", "zinc"])
     [(2, 2)]
     """
-    from gensim.models import LdaModel
+    LdaModel = _gensim("gensim.models").LdaModel
 
     topic_word = np.asarray(topic_word, dtype=np.float64)
     alpha = np.asarray(doc_topic_prior, dtype=np.float32)
@@ -158,9 +159,9 @@ def coherence(
     >>> [round(score, 2) for score in scores]
     [1.0, -0.95]
     """
-    from gensim.corpora import Dictionary
-    from gensim.matutils import Sparse2Corpus
-    from gensim.models.coherencemodel import CoherenceModel
+    Dictionary = _gensim("gensim.corpora").Dictionary
+    Sparse2Corpus = _gensim("gensim.matutils").Sparse2Corpus
+    CoherenceModel = _gensim("gensim.models.coherencemodel").CoherenceModel
 
     _check_measure(measure, n_words)
     if not isinstance(dictionary, Dictionary):
@@ -232,7 +233,7 @@ class _CoherenceScorer:
             analyze = self._analyzer(steps)
             texts = [analyze(document) for document in X]
         if self.measure == "u_mass":
-            from gensim.matutils import corpus2csc
+            corpus2csc = _gensim("gensim.matutils").corpus2csc
 
             dictionary = gensim_dictionary(names)
             bags = [dictionary.doc2bow(_check_text(text)) for text in texts]
@@ -330,3 +331,8 @@ def _check_text(text):
     if isinstance(text, str):
         raise ValueError(f"texts must be lists of words, got the str {text[:40]!r}.")
     return list(text)
+
+
+def _gensim(module):
+    """Return a module of gensim's, which has no wheels for the newest Python."""
+    return import_optional(module, purpose="Coherence, and what is given to gensim,", install="gensim")

@@ -7,10 +7,11 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from skdplda._arithmetic import exp, log, matmul, total
+from skdplda._checks import MOST_THREADS, check_structure
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 from skdplda._types import ArrayLike, Matrix
-from skdplda._validation import MOST_THREADS, FittedTopics, check_sample_weight, check_structure
+from skdplda._validation import FittedTopics, check_sample_weight
 
 __all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "score_samples", "unigram_perplexity"]
 

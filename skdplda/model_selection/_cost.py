@@ -20,8 +20,8 @@ from sklearn.model_selection import (
     check_cv,
 )
 
+from skdplda._checks import is_integer
 from skdplda._types import Estimator
-from skdplda._validation import is_integer
 from skdplda.privacy import PrivacyGuarantee, PrivacyUnit, Status
 from skdplda.releases import privacy_guarantee
 

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
 from skdplda._arithmetic import exp, log, root
+from skdplda._checks import check_structure
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
 from skdplda._validation import (
@@ -23,7 +24,6 @@ from skdplda._validation import (
     check_groups,
     check_is_fitted,
     check_same_rows,
-    check_structure,
     fit_context,
     names_of,
     note_groups,
@@ -416,7 +416,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             if clash := sorted(set(budget(1.0)) & set(parameters)):
                 raise ValueError(
                     f"param_grid must not hold {clash[-1]!r}: the search sets it so that the total is"
-                    f" epsilon={self.epsilon!r}."
+                    f" epsilon={self.epsilon!r}. To compare values of it, search on public data by GridSearchCV, or"
+                    " make a search for each."
                 )
             trial = self._trial(parameters, budget(1.0))
             known = trial.get_params()

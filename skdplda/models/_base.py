@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from skdplda._arithmetic import mean, total
+from skdplda._checks import check_prior, effective_n_jobs
 from skdplda._files import fingerprint
 from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._texts import words_of
@@ -25,9 +26,7 @@ from skdplda._validation import (
     check_groups,
     check_is_fitted,
     check_memory,
-    check_prior,
     check_same_rows,
-    effective_n_jobs,
     fit_context,
     note_groups,
     note_parameters,

@@ -16,7 +16,7 @@ from skdplda.exact._expected import first_expected
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._tables import ExactTables, annealed, constant
 from skdplda.models._base import JUDGING, BaseRoundsModel
-from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
+from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS, seeded_guarantee
 from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, stated_deviations
 from skdplda.rounds._bounds import BOUND_IN_TOKENS
@@ -161,7 +161,7 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
-        "prior": [PublicPrior, WordPrior, None],
+        "prior": PUBLIC_PRIOR,
         "mechanism": [StrOptions({*MECHANISMS})],
         "doc_topic_prior": [*PRIOR, "array-like", StrOptions({"infer"})],
         "topic_word_prior": [*PRIOR, StrOptions({"infer"})],

@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 
 from skdplda._arithmetic import exp, log, log1p, matmul, normal, total
+from skdplda._checks import is_integer
 from skdplda._types import ArrayLike, Sequence
 from skdplda._validation import (
     MOST_DIMENSIONS,
@@ -20,7 +21,6 @@ from skdplda._validation import (
     check_is_fitted,
     check_sample_weight,
     fitted_parameter,
-    is_integer,
 )
 from skdplda.esteps._clusters import FINE, LENGTH, grid_directions
 from skdplda.metrics import topic_distances

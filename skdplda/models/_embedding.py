@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from skdplda._arithmetic import matmul, total
+from skdplda._checks import check_prior
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     MOST_DIMENSIONS,
@@ -18,7 +19,6 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_memory,
-    check_prior,
     check_same_rows,
     fit_context,
 )
@@ -275,9 +275,10 @@ ShardedCounts
         return self._fit((X, counts, word_vectors), groups, transcript=transcript)
 
     def _warn_fitted(self):
-        super()._warn_fitted()
         clear = int(self._clear_clusters().sum())
-        if clear < self.n_components:
+        if clear == self.n_components:
+            super()._warn_fitted()
+        else:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
             warn(
                 f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"

@@ -11,17 +11,9 @@ import numpy as np
 import pandas as pd
 
 from skdplda._arithmetic import expm1, log1p, total
+from skdplda._checks import effective_n_jobs
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
-from skdplda._validation import (
-    PRIOR,
-    SEED,
-    THREADS,
-    Interval,
-    check_counts,
-    check_memory,
-    effective_n_jobs,
-    fit_context,
-)
+from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, check_memory, fit_context
 from skdplda._warnings import warn
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments

@@ -15,9 +15,10 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
+from skdplda._checks import is_integer, is_real
 from skdplda._files import whole_file
 from skdplda._types import ArrayLike, Function, PathLike
-from skdplda._validation import check_groups, is_integer, is_real, unit_of_documents
+from skdplda._validation import check_groups, unit_of_documents
 from skdplda.esteps._clusters import LENGTH, grid_directions
 from skdplda.models._counting import counted, counting_plan, counts_guarantee
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee

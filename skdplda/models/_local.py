@@ -14,6 +14,7 @@ from sklearn.base import clone
 from tqdm import tqdm
 
 from skdplda._arithmetic import total
+from skdplda._checks import effective_n_jobs
 from skdplda._kernels._reports import positions
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import (
@@ -25,7 +26,6 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_memory,
-    effective_n_jobs,
     fit_context,
 )
 from skdplda.distributed import ShardedDocuments, shards_of

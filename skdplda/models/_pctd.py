@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, log, matmul, total
+from skdplda._checks import check_structure, effective_n_jobs
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._released import order_tokens
 from skdplda._texts import words_of
@@ -21,9 +22,7 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_is_fitted,
-    check_structure,
     counts_of,
-    effective_n_jobs,
     fit_context,
     tokens_of,
 )
@@ -36,7 +35,7 @@ from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoun
 from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
-from skdplda.priors._public import PublicPrior, WordPrior
+from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior
 from skdplda.privacy import KNOWN, Spending, seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
@@ -167,7 +166,7 @@ class PCTD(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
-        "prior": [PublicPrior, WordPrior, None],
+        "prior": PUBLIC_PRIOR,
         "noise": [StrOptions({"statistics", "units"})],
         "similarity": ["sparse matrix", "array-like", None],
         "tau": [Interval(Real, 0, 1e6, closed="both")],

@@ -15,8 +15,9 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
+from skdplda._checks import is_integer
 from skdplda._types import ArrayLike
-from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_of_documents
+from skdplda._validation import check_groups, check_is_fitted, unit_of_documents
 from skdplda._warnings import warn
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.models._counting import counted, counting_plan, counts_guarantee

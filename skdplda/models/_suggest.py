@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from skdplda._validation import is_integer, is_real
+from skdplda._checks import is_integer, is_real
 from skdplda.privacy import calibrate_gaussian, check_delta, check_epsilon
 
 __all__ = ["TopicSuggestion", "suggest_n_components"]

@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from skdplda._arithmetic import log, matmul, mean, total
+from skdplda._checks import is_integer
 from skdplda._types import ArrayLike, Function
 from skdplda._validation import check_is_fitted
 from skdplda._warnings import warn
@@ -48,7 +49,7 @@ class TopicsMixin:
         Parameters
         ----------
         n_words : int, default=10
-            Words a topic; at most the size of the vocabulary.
+            Words a topic; all, where the vocabulary has fewer.
         feature_names : array-like of str of shape (n_words,), default=None
             The vocabulary. None takes that of a released model or `feature_names_in_`, else column numbers as "x0",
             "x1", ...
@@ -66,7 +67,7 @@ class TopicsMixin:
         Raises
         ------
         ValueError
-            If there are not that many words, the names do not fit the vocabulary or `relevance` is outside 0..1.
+            If `n_words` is below 1, the names do not fit the vocabulary or `relevance` is outside 0..1.
         """
         names, order = self._names_of_words(feature_names), self._top_columns(n_words, relevance)
         words, clear = names[order], self._clear_words()
@@ -146,7 +147,7 @@ class TopicsMixin:
             near = [name for name in names if isinstance(name, str) and str(word).lower() in name.lower()][:5]
             raise ValueError(
                 f"word must be one of the {len(names)} words of the model; got {word!r}."
-                + (f" Near: {', '.join(map(repr, near))}." if near else "")
+                + (f" Near: {', '.join(map(repr, near))}." if near else " top_words() has the words of each topic.")
             )
         column, sizes, clear = found[0], self._topic_sizes(), self._clear_words()
         probability = self.topic_word_[:, column]
@@ -358,10 +359,9 @@ class TopicsMixin:
         return topic_relevance(self.topic_word_, weight, self._topic_sizes())
 
     def _top_columns(self, n, relevance):
-        """Return the columns of the most relevant words, of shape (n_components, n)."""
-        n_words = self.topic_word_.shape[1]
-        if not 1 <= n <= n_words:
-            raise ValueError(f"n_words must be between 1 and the {n_words} words of the vocabulary; got {n}.")
+        """Return the columns of the most relevant words, of shape (n_components, n), or of all words if fewer."""
+        if not is_integer(n) or n < 1:
+            raise ValueError(f"n_words must be an integer of at least 1; got {n!r}.")
         return np.argsort(-self._relevance(relevance), axis=1, kind="stable")[:, :n]
 
     def _topic_sizes(self):

@@ -10,8 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from skdplda._checks import is_integer, is_real
 from skdplda._files import DAMAGE, check_writable, fingerprint, read_array, read_stored, whole_file
-from skdplda._validation import check_memory, is_integer, is_real
+from skdplda._validation import check_memory
 from skdplda.privacy import PrivacyGuarantee, Spending, Status, is_of_package, stated_guarantee
 from skdplda.rounds._adaptive import Knowledge
 from skdplda.rounds._loop import talk

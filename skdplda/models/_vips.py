@@ -11,6 +11,7 @@ from uuid import uuid4
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from skdplda._checks import effective_n_jobs
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     PRIOR,
@@ -20,7 +21,6 @@ from skdplda._validation import (
     check_groups,
     check_memory,
     check_same_rows,
-    effective_n_jobs,
     fit_context,
 )
 from skdplda._warnings import warn
@@ -34,7 +34,7 @@ from skdplda.exceptions import BudgetExceededError
 from skdplda.models._base import JUDGING, BaseRoundsModel, TrainingData, settings_of
 from skdplda.models._topics import warn_of_noise
 from skdplda.models._vips_tables import OnlineTables
-from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
+from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import (
     ACCOUNTINGS,
     BudgetCharge,
@@ -259,7 +259,7 @@ class VIPSLDA(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
-        "prior": [PublicPrior, WordPrior, None],
+        "prior": PUBLIC_PRIOR,
         "accounting": [StrOptions(set(ACCOUNTINGS))],
         "learning_method": [StrOptions({"batch", "online"})],
         "doc_topic_prior": [*PRIOR, "array-like", StrOptions({"infer"})],
@@ -502,8 +502,10 @@ class VIPSLDA(BaseRoundsModel):
         return NoisePlan.equal(self.epsilon, self.delta, n_rounds, rate, self.accounting, visits)
 
     def _takes_batches(self):
-        """Whether there is a `partial_fit`."""
-        return self.learning_method == "online"
+        """Whether there is a `partial_fit`; the error is the cause of the one that users see first."""
+        if self.learning_method != "online":
+            raise AttributeError(f"partial_fit needs learning_method='online'; got {self.learning_method!r}.")
+        return True
 
     def _guarantee(self, unit, plan, stream=False):
         assumptions = self._prior_assumption()

@@ -13,12 +13,13 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._arithmetic import eigen, log, matmul, mean, normal, orthonormal, total
+from skdplda._checks import is_integer
 from skdplda._texts import check_texts, most_frequent
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
-from skdplda._validation import HIDDEN, is_integer
+from skdplda._validation import HIDDEN, NamedKinds
 from skdplda._warnings import warn
 
-__all__ = ["PublicPrior", "WordPrior", "checked_numbers", "has_vectors", "seeded_names", "unit_rows"]
+__all__ = ["PUBLIC_PRIOR", "PublicPrior", "WordPrior", "checked_numbers", "has_vectors", "seeded_names", "unit_rows"]
 
 # Of public texts: the most words that are counted, or have vectors, which take a matrix of pairs of words: 400 MB.
 MOST_WORDS = 10_000
@@ -507,6 +508,13 @@ class PublicPrior:
 
     def __reduce__(self):
         return _unpickled, (self._vectors, self._frequencies, self._topics)
+
+
+# What a `prior` may be.
+PUBLIC_PRIOR = [
+    NamedKinds((PublicPrior, WordPrior), "Dirichlet concentrations are doc_topic_prior and topic_word_prior"),
+    None,
+]
 
 
 def _unpickled(vectors, frequencies, topics):

@@ -5,8 +5,8 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from skdplda._arithmetic import exp, gamma_rows, matmul, mean, total
+from skdplda._checks import is_integer
 from skdplda._types import ArrayLike
-from skdplda._validation import is_integer
 from skdplda.priors._public import WordPrior, checked_numbers, unit_rows
 
 __all__ = ["cluster_centres", "order_of_topics", "starting_topics"]

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from sklearn.base import clone
-
+from skdplda._checks import is_integer
 from skdplda._files import fingerprint
-from skdplda._validation import is_integer
 from skdplda.privacy._randomness import LEAST_BYTES
 
 __all__ = ["HiddenSeedsMixin"]
@@ -100,6 +98,8 @@ def _forgotten(name: str, value: Any, left: Any = lambda seed: None) -> Any:
     if _is_seed(name) and is_secret_seed(value):
         return left(value)
     if hasattr(value, "get_params") and not isinstance(value, type):
+        from sklearn.base import clone
+
         known = value.get_params().items()
         secret = {inner: None for inner, held in known if _is_seed(inner) and is_secret_seed(held)}
         return clone(value).set_params(**secret) if secret and not name.endswith("_") else value

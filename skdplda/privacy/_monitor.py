@@ -1,13 +1,17 @@
 """The inherent-privacy monitor of collapsed Gibbs sampling: a diagnostic, not a guarantee."""
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from skdplda._arithmetic import log, log1p, total
 from skdplda._types import ArrayLike
-from skdplda._validation import check_prior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+from skdplda._checks import check_prior
 
 __all__ = [
     "InherentPrivacyHistory",
@@ -70,7 +74,7 @@ class InherentPrivacyHistory:
             values.setflags(write=False)
             object.__setattr__(self, field.name, values)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return the history as a table with one row an iteration.
 
         The table is a diagnostic: no column is the epsilon of a differential privacy guarantee, for the reasons
@@ -81,7 +85,6 @@ class InherentPrivacyHistory:
         frame : pandas.DataFrame of shape (n_iterations, 4)
             The columns are the attributes; the index, named "iteration", counts from 1.
         """
-        import pandas as pd
 
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.word_level) + 1, name="iteration"))

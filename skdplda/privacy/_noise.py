@@ -16,8 +16,8 @@ import mpmath
 import numpy as np
 
 from skdplda._arithmetic import exp
+from skdplda._checks import MOST_THREADS, is_integer
 from skdplda._kernels import _noise
-from skdplda._validation import MOST_THREADS, is_integer
 
 LAW_ERROR = 2.0**-100  # of the probability of any integer, relative; theorem 4 of doc/theory/noise.rst
 SLACK = 2.0**-96  # above the total variation of one draw from its law, if ChaCha20 under a secret key is uniform

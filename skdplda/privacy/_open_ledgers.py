@@ -21,8 +21,6 @@ from multiprocessing import parent_process
 from threading import RLock
 from typing import Any, NamedTuple
 
-from sklearn import get_config
-
 from skdplda.exceptions import UnreachableLedgerError
 from skdplda.privacy._hidden_seeds import HiddenSeedsMixin
 
@@ -324,6 +322,8 @@ class LedgerAwareMixin(HiddenSeedsMixin):
             if repr(value) == repr(getattr(defaults.get(name), "default", Parameter.empty)):
                 value = self._default_epsilon() if value is None and name == "epsilon" else value
                 hidden += [] if value is None else [f"{name}={value!r}"]
+        from sklearn import get_config
+
         if not hidden or not get_config()["print_changed_only"]:
             return text
         name, _, rest = text.partition("(")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from skdplda._checks import is_integer, is_real
 from skdplda._types import Estimator, Seed
-from skdplda._validation import is_integer, is_real
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy._guarantee import PrivacyGuarantee

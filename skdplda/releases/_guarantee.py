@@ -13,8 +13,9 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer
 
+from skdplda._checks import is_integer
 from skdplda._types import Estimator
-from skdplda._validation import check_public_words, fitted_parameter, is_integer, noted_groups
+from skdplda._validation import check_public_words, fitted_parameter, noted_groups
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy import PrivacyGuarantee, Status, believed_guarantee, is_covered, is_guessable_seed
 from skdplda.semantics import SemanticUnitVectorizer

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from sklearn.base import clone
 
-from skdplda._types import Estimator, Sequence
-from skdplda._validation import is_real
+from skdplda._checks import is_real
+from skdplda._types import Sequence
 from skdplda.models import EmbeddingTopics
 from skdplda.privacy import check_delta, check_epsilon
 from skdplda.releases._pipeline import PrivatePipeline
@@ -27,7 +27,7 @@ def make_insights_pipeline(
     vectorizer: DPCountVectorizer | None = None,
     model: EmbeddingTopics | None = None,
     groups: bool = False,
-) -> Estimator:
+) -> PrivatePipeline:
     """Make a pipeline from raw texts to private clusters with keywords, for one total budget.
 
     Parameters

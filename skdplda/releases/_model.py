@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._arithmetic import total
+from skdplda._checks import check_prior, is_integer
 from skdplda._files import refuse_existing, whole_file
 from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, PathLike, Sequence
-from skdplda._validation import HIDDEN, check_prior, is_integer
+from skdplda._validation import HIDDEN
 from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import _card, _file

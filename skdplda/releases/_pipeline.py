@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
@@ -13,8 +14,8 @@ from skdplda._types import ArrayLike, Sequence
 from skdplda._validation import check_groups, check_same_rows, names_of
 from skdplda.local import LocalRandomizer
 from skdplda.models import LocalPrivateLDA
-from skdplda.privacy import LedgerAwareMixin, PrivacyUnit, active_accountant, check_compatible
-from skdplda.releases._guarantee import cost_of, flat_steps, is_private
+from skdplda.privacy import LedgerAwareMixin, PrivacyGuarantee, PrivacyUnit, active_accountant, check_compatible
+from skdplda.releases._guarantee import cost_of, flat_steps, is_private, privacy_guarantee
 
 __all__ = ["PrivatePipeline"]
 
@@ -149,7 +150,30 @@ class PrivatePipeline(Pipeline):
         ValueError, IncompatibleGuaranteeError
             As `fit`.
         """
-        return super().fit_transform(X, y, **self._handed(X, groups, params))
+        return _with_index(super().fit_transform(X, y, **self._handed(X, groups, params)), X)
+
+    @available_if(_pipeline_has("transform"))
+    def transform(self, X: Any, **params: Any) -> Any:
+        """Transform documents by all steps; spends nothing.
+
+        Parameters
+        ----------
+        X : iterable of str, or what the first step takes
+            Documents.
+        **params : object
+            As in scikit-learn's pipeline.
+
+        Returns
+        -------
+        doc_topic : ndarray of shape (n_documents, n_components)
+            Or what the last step returns; each row is as private as its document. A data frame has the index of X.
+
+        Raises
+        ------
+        NotFittedError
+            If the pipeline is not fitted.
+        """
+        return _with_index(super().transform(X, **params), X)
 
     @available_if(_pipeline_has("fit_predict"))
     def fit_predict(self, X: Any, y: Any = None, groups: ArrayLike | None = None, **params: Any) -> Any:
@@ -177,6 +201,13 @@ class PrivatePipeline(Pipeline):
             As `fit`.
         """
         return super().fit_predict(X, y, **self._handed(X, groups, params))
+
+    @property
+    def privacy_guarantee_(self) -> PrivacyGuarantee:
+        """The guarantee of the fitted steps together: that of `skdplda.privacy_guarantee`."""
+        if not any(hasattr(step, "privacy_guarantee_") for _, step in flat_steps(self)):
+            raise AttributeError(f"this {type(self).__name__} is not fitted; see skdplda.privacy_guarantee.")
+        return privacy_guarantee(self)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set the container of what the last step returns; what steps hand to each other stays as it is.
@@ -324,3 +355,11 @@ def _strangers(pipeline, prefix=""):
             found += [prefix + name] if private and not isinstance(step, PrivatePipeline) else []
             found += _strangers(step, f"{prefix}{name}__")
     return found
+
+
+def _with_index(result, X):
+    """Return what a pipeline returns; a data frame has the index of its documents, by which ColumnTransformer joins."""
+    index = getattr(X, "index", None)
+    if isinstance(result, pd.DataFrame) and isinstance(index, pd.Index) and len(index) == len(result):
+        result.index = index
+    return result

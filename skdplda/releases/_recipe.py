@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skdplda._arithmetic import bracket, root
+from skdplda._checks import is_integer, is_real
 from skdplda._types import Estimator
-from skdplda._validation import is_integer, is_real
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models import VIPSLDA, suggest_n_components
 from skdplda.priors import PublicPrior, WordPrior, seeded_names
@@ -46,7 +46,7 @@ def make_fdptm_pipeline(
     groups: bool = False,
     nominal_size: int | None = None,
     words_per_document: float = 40.0,
-) -> Estimator:
+) -> PrivatePipeline:
     """Make a pipeline from raw texts to topics, its words private too, for one total budget.
 
     Fully differentially private topic modelling [1]_ selects the words and fits the topics privately. Here both

@@ -8,8 +8,8 @@ import zipfile
 
 import numpy as np
 
+from skdplda._checks import is_integer, is_real
 from skdplda._files import DAMAGE, PRIVATE, check_writable, read_array, read_stored, remove_partial, whole_file
-from skdplda._validation import is_integer, is_real
 
 __all__ = ["discard", "held", "interrupted", "load", "restore", "save"]
 

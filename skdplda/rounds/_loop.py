@@ -21,6 +21,7 @@ skdplda/published/_gibbs_sampler.py and skdplda/published/_pctd_noise.py (publis
 those of skdplda/privacy/_noise.py.
 """
 
+import logging
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -32,6 +33,8 @@ from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._transcript import Transcript
 
 __all__ = ["Ask", "EStep", "RoundReport", "Tables", "active_units", "converse", "rounds_of", "talk"]
+
+LOGGER = logging.getLogger("skdplda")
 
 
 class Ask(NamedTuple):
@@ -261,7 +264,7 @@ def talk(
     Each `Ask` is answered by `answer(ask, number)`, and the answer written into the `transcript`; what this has already
     is sent in place of an answer. `before_release` is called once, after all of the transcript is read and before a
     noisy sum is formed, with the name of this run, which a resumed fit keeps; `callback` with a `RoundReport` after
-    each answer. A positive `verbose` shows a progress bar.
+    each answer. A positive `verbose` shows a progress bar; the logger "skdplda" has the same.
     """
     transcript = Transcript() if transcript is None else transcript
     first = transcript.resume(e_step, spending, randomness)
@@ -278,6 +281,7 @@ def talk(
         del query, found
         progress.total = transcript.n_done if ask is None else ask.n_planned
         progress.update()
+        LOGGER.info("%d of %d releases", transcript.n_done, progress.total)
         if callback is not None:
             callback(RoundReport(transcript.n_done, progress.total, model.table if ask is None else ask.table))
     progress.close()

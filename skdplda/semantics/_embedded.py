@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._checks import check_structure
 from skdplda._types import ArrayLike
-from skdplda._validation import check_structure
 
 __all__ = ["EmbeddedTexts"]
 

@@ -173,7 +173,10 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
     def _table(self):
         """Return words, vectors and frequencies that sum to 1."""
         words, vectors = _pair("keyed_vectors", self.keyed_vectors)
-        vectors = np.asarray(vectors, np.float64)
+        try:
+            vectors = np.asarray(vectors, np.float64)
+        except ValueError:  # of different lengths
+            raise ValueError("keyed_vectors must have one vector of numbers a word, all of one length.") from None
         if vectors.ndim != 2 or len(vectors) != len(words) or not np.isfinite(vectors).all() or not len(words):
             raise ValueError(f"keyed_vectors must have one vector of finite numbers a word; got shape {vectors.shape}.")
         if len(set(words)) < len(words):

@@ -8,15 +8,10 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.feature_selection import SelectorMixin
 
+from skdplda._checks import check_structure, is_integer
 from skdplda._texts import NamedCounts
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import (
-    check_is_fitted,
-    check_matrix,
-    check_structure,
-    fit_context,
-    is_integer,
-)
+from skdplda._validation import check_is_fitted, check_matrix, fit_context
 from skdplda._warnings import warn
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import CURATOR

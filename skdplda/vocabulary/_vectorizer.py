@@ -9,15 +9,10 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
+from skdplda._checks import is_integer
 from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, NamedCounts, WordColumnsMixin, check_texts
 from skdplda._types import ArrayLike, Function, Iterator, Seed
-from skdplda._validation import (
-    check_is_fitted,
-    check_public_words,
-    fit_context,
-    is_integer,
-    warn_of_missing_groups,
-)
+from skdplda._validation import check_is_fitted, check_public_words, fit_context, warn_of_missing_groups
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
@@ -232,6 +227,21 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
             words, weights = self._private_words(documents, groups, charge, self._start(), counter)
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
         self._set_selected(weights, groups, charge)
+        return self
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set nothing: counts are sparse, and no data frame, whatever the steps behind them are to return.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+            Taken for the pipelines that hand it to all steps.
+
+        Returns
+        -------
+        self : DPCountVectorizer
+            The estimator.
+        """
         return self
 
     def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
