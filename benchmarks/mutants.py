@@ -529,10 +529,31 @@ MUTANTS = [
     ),
     Mutant(
         "votes are not clipped",
-        "return np.clip(VOTES_PER_NAT * gains(X, self.table, [prior], n_threads), -1, 1)",
-        "return VOTES_PER_NAT * gains(X, self.table, [prior], n_threads)",
+        "return np.clip(VOTES_PER_NAT * nats[:, None], -1, 1)",
+        "return VOTES_PER_NAT * nats[:, None]",
         "a contribution is larger than the sensitivity",
         ADAPTIVE,
+    ),
+    Mutant(
+        "documents judge what they made themselves",
+        "        cells = np.maximum(cells - own, LEAST * cells)\n",
+        "",
+        "topics of chance are called real",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "words are seen that are held out",
+        "starts, seen = _part(X, document, np.flatnonzero(~held_out))",
+        "starts, seen = _part(X, document, np.arange(X.nnz))",
+        "topics of chance are called real",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "each of a user's documents votes on clusters",
+        "sums.add_rows(np.trunc(votes * (NORM_BOUND * (1 - MARGIN) / sizes)[:, None]), sizes)",
+        "sums.add_rows(np.trunc(votes * (NORM_BOUND * (1 - MARGIN))))",
+        "a user contributes more than the sensitivity",
+        "test_embedding",
     ),
     Mutant(
         "each of a user's documents votes",

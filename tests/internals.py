@@ -25,8 +25,8 @@ INTERNALS = {
     "_validation": "* as validation, check_counts, check_groups, tokens_of",
     # Inner bounds: what a unit contributes, in integers, with and without it, for every query and hostile values.
     "esteps._clusters": (
-        "* as clusters, APART, ClusterEStep, ClusterWords, DirectionSums, EmbeddedWords, Embeddings, FINE, "
-        "FINEST, LENGTH, SIZE, SOFT_LENGTH, SOFT_STEP, STEP, WEIGHTS, grid_directions, soft_weights, weight_table"
+        "* as clusters, APART, ClusterEStep, ClusterVotes, ClusterWords, DirectionSums, EmbeddedWords, Embeddings, "
+        "FINE, FINEST, LENGTH, SIZE, SOFT_LENGTH, SOFT_STEP, STEP, WEIGHTS, grid_directions, soft_weights, weight_table"
     ),
     "esteps._gibbs": (
         "FEWER_UPDATES, FEW_TOPICS, GibbsEStep, INFERRED_ROUNDS, MEAN_CHANGE, RELAXATION, StartedGibbsEStep"
@@ -51,6 +51,7 @@ INTERNALS = {
     "models._hdp_accounting": "HybridPlan, RESERVE",
     "rounds._adaptive": "* as adaptive, Knowledge, LATE_SHARE, least_share, planned_noise",
     "rounds._checkpoint": "* as checkpoint",
+    "rounds._held_out": "gains_of_unseen, own_parts, unseen",
     "rounds._loop": "converse, rounds_of",
     "rounds._spending": "* as spending",
     "rounds._tables": "SmoothedTables, initial_table, model_noise",

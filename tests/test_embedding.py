@@ -25,6 +25,7 @@ from internals import (
     ClusterEStep,
     ClusterKnowledge,
     ClusterPlan,
+    ClusterVotes,
     ClusterWords,
     DirectionSums,
     EmbeddedWords,
@@ -83,6 +84,17 @@ def queries(rng, n_clusters=3, n_dimensions=4, n_words=5):
     ]
 
 
+def votes_on(rng, n_clusters=3, n_dimensions=4, n_words=5):
+    """Return queries whether the words of clusters tell of documents: of clear words, and of any."""
+    clusters = queries(rng, n_clusters, n_dimensions, n_words)[1]
+    weights = rng.integers(4, 65, (n_clusters, n_words)) / 16
+    tables = rng.gamma(0.3, 1000.0, (2, n_words, n_clusters)) + 1e-3
+    return [
+        ClusterVotes(clusters.centre, clusters.centres, weights[: 1 + 2 * i], tables[i], np.full(tables[i].shape, i))
+        for i in (0, 1)
+    ]
+
+
 def collected(vectors, counts, groups, query):
     counts = shortened(sp.csr_array(np.asarray(counts, np.int32)))
     counts.indptr = counts.indptr.astype(np.int64)
@@ -97,7 +109,7 @@ def exact_norm(moved):
 def test_the_parts_are_of_the_protocols():
     step = ClusterEStep(Embeddings(np.eye(3)))
     assert isinstance(step, EStep)
-    for query in queries(np.random.default_rng(0)):
+    for query in queries(np.random.default_rng(0)) + votes_on(np.random.default_rng(0)):
         assert isinstance(query, Query) and query.lemma.startswith("embedding, Lemma")
 
 
@@ -118,7 +130,7 @@ def test_replayed_contributions_keep_the_bound_in_integers(seed):
     groups = [None, np.where(np.arange(n) < n // 2, 0, np.arange(n)), rng.integers(0, 5, n)][seed % 3]
     gone = np.arange(n) == 3 if groups is None else groups == groups[3]
     left = None if groups is None else groups[~gone]
-    for query in queries(rng):
+    for query in queries(rng) + votes_on(rng):
         whole = collected(X, counts, groups, query)
         assert whole.shape == query.shape
         rest = collected(X[~gone], counts[~gone], left, query)
@@ -249,7 +261,7 @@ def test_rows_without_a_direction_are_in_no_cluster_and_no_warning_tells_of_them
         wide = np.array([[np.longdouble("1e4000"), 1]]) if np.finfo(np.longdouble).max > 1e308 else HOSTILE[2:3]
         assert not grid_directions(wide).any()
     counts = np.ones((4, 5))
-    for query in queries(np.random.default_rng(5)):
+    for query in queries(np.random.default_rng(5)) + votes_on(np.random.default_rng(5)):
         assert collected(HOSTILE[:4], counts, None, query).any() == (query.kind == "words")
 
 
@@ -279,7 +291,7 @@ def test_scaled_keeps_the_bound_where_sums_wrap_around(values):
 def test_blocks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(6)
     X, counts, groups = rng.normal(size=(300, 4)), rng.poisson(1, (300, 5)), rng.integers(0, 40, 300)
-    asked = list(itertools.product(queries(rng), (None, groups)))
+    asked = list(itertools.product(queries(rng) + votes_on(rng), (None, groups)))
     whole = [collected(X, counts, users, query) for query, users in asked]
     monkeypatch.setattr(_clusters, "BLOCK", 64)
     for (query, users), expected in zip(asked, whole, strict=True):

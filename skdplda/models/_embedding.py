@@ -129,7 +129,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         How `top_words` orders words: by released counts and the cosine of word and cluster. Negative for words that are
         not near the cluster and do not stand out of the noise there. Only with vectors of the words.
     signal_to_noise_, topic_signal_to_noise_ : ndarray of shape (n_components, n_words) or (n_components,)
-        As of the other models; only with counts and noise.
+        As of the other models; only with counts and noise. Zeros where documents vote that the words of clusters do
+        not explain theirs, as they do of words that meet by chance in 19 fits of 20 at least.
     privacy_guarantee_ : PrivacyGuarantee
         Print it for a statement to publish.
     n_iter_, n_features_in_ : int

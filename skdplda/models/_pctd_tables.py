@@ -70,4 +70,4 @@ class ConsistentTables(SmoothedTables):
         )
         frequencies /= total(frequencies)
         vectors = None if prior.vectors is None else principal(prior.vectors, frequencies)
-        return consistent(shrink_topics(counts, deviation, frequencies, vectors), self._similarity, self._tau)
+        return consistent(shrink_topics(counts, deviation, frequencies, vectors)[0], self._similarity, self._tau)

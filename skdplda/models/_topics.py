@@ -94,8 +94,9 @@ class TopicsMixin:
             One row a topic, by number. "name"; "size", its share of the released counts, nan where none are released;
             "words", a list, most relevant first; "signal_to_noise", by which its words stand out of those of all
             topics, in standard deviations of the noise, nan where that is not known or there is one topic; "noise",
-            whether that is below 1 and its ten top words are not all clear, missing likewise. It tells of the noise
-            added for privacy alone.
+            whether that is below 1 and its ten top words are not all clear, missing likewise. This tells of the noise
+            added for privacy. That topics are there by chance, documents vote on in some fits, which are then all
+            noise; in the others texts without any topics have clear ones, too.
 
         Raises
         ------

@@ -204,7 +204,9 @@ class VIPSLDA(BaseRoundsModel):
         of all; beyond about 4, a word is no noise. Zeros where topics did not pay; rather too small online. Only with
         noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: below about 1 a topic says little.
+        The same for whole topics: one below about 1 says little. All are 0 where documents voted that topics do not
+        pay, as they do of words that meet by chance in 19 fits of 20 at least (not with `max_iter` of 1, nor where
+        noise is divided otherwise: nobody votes there).
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
         The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Of an
         array, with seeds in `prior`: in the order of the topics. Of None, where more than ten topics are not kept

@@ -33,6 +33,7 @@ SUMS = {  # in words, by the kind of the query
     "clusters": "word counts by cluster of documents",
     "directions": "numbers of documents and sums of their directions, by cluster",
     "cluster_words": "word counts by cluster",
+    "cluster_votes": "the documents' votes on these",
 }
 
 
