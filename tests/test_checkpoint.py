@@ -29,7 +29,6 @@ from skdplda.rounds import Ask, NoisePlan, Query, Spending
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
 X = sp.csr_array(make_lda_corpus(120, 20, 3, mean_length=20, random_state=0).data)
-X = X.astype(np.float64)  # counts that are taken for embeddings, too
 EPSILON = 20.0  # so large that the word counts let the rounds of topics begin, whatever the noise
 FORMS = [
     {},

@@ -161,7 +161,9 @@ def test_the_numbers_of_a_grid_of_one_law(law, public, trial):
 def test_sampled_candidates_whose_curves_cross_are_refused_before_data_are_read(change, grid):
     mixed = search(PrivateCGSLDA(**{"max_iter": 2, **change}), grid)
     for cost in (mixed.privacy_cost, mixed.trial_epsilon, lambda: mixed.fit("not looked at")):
-        with pytest.raises(ValueError, match=r"different laws.*sampling rate.*search each law on its own"):
+        with pytest.raises(
+            ValueError, match=r"different laws.*search each law on its own, with candidates of one sampling rate"
+        ):
             cost()
     assert search(PrivateCGSLDA(sampling_rate=0.1, max_iter=2)).privacy_cost().status == "proven"
 

@@ -55,7 +55,7 @@ def warned(fit, *data, **options):
 def test_a_fit_that_was_paid_is_stored_where_warnings_are_errors(name):
     estimator = clone(LOUD[name])
     options = {"counts": X} if name == "EmbeddingTopics" else {}
-    data = X.astype(float) if name == "EmbeddingTopics" else X
+    data = X
     if name == "PCTD, units":
         data = UNITS
     for seed in range(60):  # noise on units leaves no word, and warns of it, in 4 of 10 fits

@@ -20,10 +20,11 @@ def main(argv: list[str] | None = None) -> int:
         of the package, 130 when interrupted, 141 when whoever read the output has left.
     """
     try:
-        from skdplda.cli._main import main as run  # loads the kernels, which may refuse
+        from skdplda.cli._main import main as run
+
+        return run(argv)  # the module of the command loads the kernels, which may refuse
     except ValueError as error:
         if not str(error).startswith("SKDPLDA_SIMD"):
             raise
         print(f"skdplda: error: {error}", file=sys.stderr)
         return 2  # as for other bad input
-    return run(argv)

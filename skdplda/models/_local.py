@@ -472,7 +472,8 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _check_stream(self, guarantees):
         """Refuse a batch with another guarantee than those before: one has to hold for the users of all batches."""
-        if self.n_batches_ and guarantees != (self.privacy_guarantee_, self.bit_guarantee_):
+        began = (self.privacy_guarantee_, self.bit_guarantee_) if self.n_batches_ else guarantees
+        if guarantees != began or any(a.mechanism != b.mechanism for a, b in zip(guarantees, began, strict=True)):
             raise ValueError(
                 "partial_fit must go on with what it began with (randomizer, input, and whether there is a seed): one"
                 f" guarantee has to hold for the users of all batches. It was {self.privacy_guarantee_!r}. Use fit to"

@@ -75,6 +75,7 @@ class InherentPrivacyHistory:
         frame : pandas.DataFrame of shape (n_iterations, 4)
             The columns are the attributes; the index, named "iteration", counts from 1.
         """
+        import pandas as pd
 
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.word_level) + 1, name="iteration"))
