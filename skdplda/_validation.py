@@ -290,7 +290,8 @@ def check_embeddings(estimator, X, *, reset=True, name="X"):
     if sp.issparse(X) and X.dtype.kind in "iu" and X.shape[1] > WIDE:
         raise ValueError(
             f"{name} must have embeddings, one row a document; got a sparse matrix of integers with {X.shape[1]}"
-            " columns, as word counts are. Embed the texts by a public model; give embeddings that are such a matrix as floats."
+            " columns, as word counts are. Embed the texts by a public model; embeddings that are such a matrix must be"
+            " given as floats."
         )
     if X.shape[1] > MOST_DIMENSIONS:
         raise ValueError(f"{name} must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")

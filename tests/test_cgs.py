@@ -276,7 +276,7 @@ def test_users_are_protected_together(mechanism):
         masses = [estimator.fit(counts, groups=groups).components_.sum() for groups in (None, ["a", "b"] * 10)]
         quotients.append(masses[0] / masses[1])
     assert estimator.privacy_guarantee_.unit == "user"
-    assert "norm of a user's contribution" in estimator.privacy_guarantee_.mechanism
+    assert "most that one user can contribute" in estimator.privacy_guarantee_.mechanism
     # Twenty documents count as twenty units, two users as two, however much they wrote: tenfold, but for the words that
     # are drawn. Of 40 seeds the logarithm is 2.42 with deviation 0.24: here the ends are five deviations away or more.
     assert 6 < np.exp(np.mean(np.log(quotients))) < 20
