@@ -266,7 +266,7 @@ class HDPLDA(BaseHybridLDA):
         By how many standard deviations a released count exceeds that of a topic with the word frequencies of all, if
         draws and noise alone made the counts. Only with noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: below about 1 a topic says little.
+        The same for whole topics: below about 1 a topic says little. It knows the noise alone, and not chance.
     trace_ : TopicTrace
         Only with `return_trace`: topics and tables of all sweeps.
     n_iter_, n_features_in_ : int

@@ -122,7 +122,7 @@ class LocalPrivateLDA(BaseTopicModel):
         By how many standard deviations a count exceeds that of a topic with the word frequencies of all, if the reports
         had been divided among topics at random. Only with noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: below about 1 a topic says little.
+        The same for whole topics: below about 1 a topic says little. It knows the noise alone, and not chance.
     word_rates_ : ndarray of shape (n_words,)
         Share of the documents of the next batch in which each word is expected, eq. 21 of [2]_.
     privacy_guarantee_, bit_guarantee_ : PrivacyGuarantee

@@ -115,7 +115,7 @@ class PCTD(BaseRoundsModel):
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
         of all; beyond about 4, a word is no noise. Only with noise on "statistics".
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: below about 1 a topic says little.
+        The same for whole topics: below about 1 a topic says little. It knows the noise alone, and not chance.
     n_iter_, n_features_in_ : int
         Rounds done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)

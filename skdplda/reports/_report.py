@@ -498,8 +498,8 @@ def _reading(shown):
         f" {escape(str(shown.guarantee.unit))}; delta is the part of probability for which this may fail.",
         "Noise": f"random numbers that were added to the {'counts' if shown.noun == 'topic' else 'sums'} on purpose."
         " They are the protection.",
-        "Signal to noise": f"how far the words of a {shown.noun} stand out of the noise: 0 for noise alone, 1 for as"
-        f" much noise as {shown.noun}.",
+        "Signal to noise": f"how far the words of a {shown.noun} stand out of the added noise: 0 for noise alone, 1 for"
+        f" as much noise as {shown.noun}.",
     }
     items = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in terms.items())
     return section("How to read this page", f"<dl>{items}</dl>", "reading")
