@@ -59,8 +59,21 @@ def public_names():
             yield f"{package}.{name}", thing
             if inspect.isclass(thing) and not issubclass(thing, (Enum, Exception)):
                 for member, value in vars(thing).items():
-                    if not member.startswith("_") and (callable(value) or isinstance(value, (property, classmethod))):
+                    public = not member.startswith("_") and (
+                        callable(value) or isinstance(value, (property, classmethod))
+                    )
+                    if public and not inherits_text(thing, member):
                         yield f"{package}.{name}.{member}", value
+
+
+def inherits_text(kind, member):
+    """Whether a method has no docstring of its own, and a base of this package has one, which is shown for it."""
+    bases = (
+        vars(base)[member]
+        for base in kind.__mro__[1:]
+        if base.__module__.startswith("skdplda") and member in vars(base)
+    )
+    return vars(kind)[member].__doc__ is None and any(base.__doc__ for base in bases)
 
 
 def own_violations(thing):

@@ -15,8 +15,9 @@ import matplotlib.pyplot as plt
 
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.datasets import make_news_corpus
-from skdplda.plots import ConvergenceDisplay, MonitorDisplay, TopicDistanceDisplay, TopWordsDisplay, prepare_ldavis
+from skdplda.plots import ConvergenceDisplay, MonitorDisplay, TopicDistanceDisplay, TopWordsDisplay
 from skdplda.published import InherentPrivacyLDA
+from skdplda.reports import report
 
 parser = argparse.ArgumentParser(description="A tour of the displays.")
 parser.add_argument("--documents", type=int, default=6000, help="synthetic documents, of real words (default: 6000)")
@@ -60,17 +61,8 @@ with warnings.catch_warnings():
 MonitorDisplay.from_estimator(monitored)
 
 # %%
-# pyLDAvis, without renumbered topics. Given documents, its page would embed how often each word and topic occurs in
-# them; without, it is made of released values only.
+# All of a model as one page, of released values only.
 
-try:
-    import pyLDAvis
-except ImportError:
-    print("install pyLDAvis for the interactive page")
-else:
-    page = prepare_ldavis(model, feature_names=words)
-    path = Path(tempfile.mkdtemp()) / "topics.html"
-    with path.open("w", encoding="utf-8") as file:
-        pyLDAvis.save_html(page, file)
-    print(f"{path.name}: {path.stat().st_size:,} bytes; topics {page.topic_coordinates['topics'].tolist()}")
+path = report(model, Path(tempfile.mkdtemp()) / "topics.html", feature_names=words)
+print(f"{path.name}: {path.stat().st_size:,} bytes")
 plt.show()

@@ -30,8 +30,10 @@ test, documents = corpus.data[:N_TEST], corpus.data[N_TEST:]  # the test documen
 
 # %%
 # Each document comes in one batch only, which the curator states by ``max_visits=1``. The steps then cost as much as
-# one: a document is in one of them. Its batch must depend on neither other documents nor the model. Each step adds noise
-# anew: few large batches keep more topics than many small ones, and one ``fit`` keeps most (the guide has numbers).
+# one: a document is in one of them. Its batch must depend on neither other documents nor the model.
+#
+# Each step adds noise anew: few large batches keep more topics than many small ones, and one ``fit`` keeps most. The
+# guide has numbers.
 
 model = VIPSLDA(
     N_TOPICS,

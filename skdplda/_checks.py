@@ -6,19 +6,6 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = [
-    "LARGEST_COUNT",
-    "MOST_THREADS",
-    "are_rows",
-    "at_most",
-    "check_prior",
-    "check_structure",
-    "effective_n_jobs",
-    "is_integer",
-    "is_real",
-    "within",
-]
-
 LARGEST_COUNT = 2**31 - 1
 MOST_THREADS = 4 * (os.cpu_count() or 1)  # more do not help; from some ten thousands on, processes die
 

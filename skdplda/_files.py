@@ -20,18 +20,6 @@ from types import CodeType, FunctionType
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = [
-    "DAMAGE",
-    "PRIVATE",
-    "check_writable",
-    "fingerprint",
-    "read_array",
-    "read_stored",
-    "refuse_existing",
-    "remove_partial",
-    "whole_file",
-]
-
 # What reading a damaged or forged archive raises, nested JSON and lengths that nothing could hold included.
 DAMAGE = (
     AttributeError,

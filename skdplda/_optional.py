@@ -2,8 +2,6 @@
 
 from importlib import import_module
 
-__all__ = ["import_optional"]
-
 
 def import_optional(module, *, purpose, install):
     """Import a module by its absolute name, or say in an ImportError what to give to pip (`install`), and what for.

@@ -11,18 +11,6 @@ import scipy.sparse as sp
 
 from skdplda._warnings import warn
 
-__all__ = [
-    "DEFAULT_STOP_WORDS",
-    "LETTERS",
-    "NamedCounts",
-    "WordColumnsMixin",
-    "check_texts",
-    "hint_at_clauses",
-    "holds_texts",
-    "most_frequent",
-    "words_of",
-]
-
 DEFAULT_STOP_WORDS = "english"
 # Words of two characters or more that begin with a letter: no numbers. `\w` lacks accents that are characters of their
 # own, and the vowel signs of Arabic, of the scripts of India and of Thai, Lao, Burmese and Khmer.

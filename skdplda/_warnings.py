@@ -3,8 +3,6 @@
 import sys
 import warnings
 
-__all__ = ["warn"]
-
 PASSED_OVER = {"skdplda", "sklearn", "joblib", "contextlib"}  # between that line and the place that warns
 
 

@@ -1,14 +1,5 @@
 """Warnings and errors of the package."""
 
-__all__ = [
-    "BudgetExceededError",
-    "EmptySelectionError",
-    "IncompatibleGuaranteeError",
-    "NoisyTopicsWarning",
-    "PrivacyLeakWarning",
-    "UnreachableLedgerError",
-]
-
 
 class PrivacyLeakWarning(UserWarning):
     """Something leaves the fit that its privacy guarantee covers only under an assumption, or not at all."""

@@ -9,13 +9,12 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
+from internals import AdaptiveEStep, bounded_elsewhere
 
 from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.models import PCTD
 from skdplda.privacy import Randomness
-from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere
-from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds import NORM_BOUND, NoisePlan
 
 __all__ = ["BROKEN", "SOUND"]
 

@@ -235,7 +235,6 @@ FITS = {
     "pctd-observed": lambda: segments(PublishedPCTD, noise_support="observed", max_iter=4),
     "pctd-users": lambda: fitted(seeded(PCTD, epsilon=9.0), groups=USERS),
     "pctd-vectors": lambda: fitted(seeded(PCTD, epsilon=5.0, prior=word_prior())),
-    "pctd-public": lambda: fitted(seeded(PCTD, epsilon=5.0), public=corpus(60, seed=8)),
     "clusters": clusters,
     "clusters-public": lambda: clusters(public_rows=np.eye(4, 12)),
     "clusters-exact": lambda: clusters(epsilon=np.inf),

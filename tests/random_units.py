@@ -3,6 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda.rounds import Contributions
+
 
 def counts_of(X):
     """Return a corpus as `check_counts` does."""
@@ -20,6 +22,13 @@ def random_corpus(rng):
     users = np.concatenate([users[users < users.max()], users[users == users.max()]])
     groups = None if rng.random() < 0.5 else users
     return X.astype(np.int32), groups
+
+
+def scaled(values, unit, n_units):
+    """Return each row as `Contributions` scales it: every row has a place of its own."""
+    sums = Contributions(values.shape)
+    sums.add_scaled(values, np.arange(len(values)), unit, n_units)
+    return sums.bounded().total
 
 
 def norm(values, order):

@@ -14,11 +14,13 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting import dp_event
+from internals import Rule, choose_filter
+from internals import noise_kernel as _noise
+from internals import reports_kernel as _reports
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
-from skdplda._kernels import _noise, _reports
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
 from skdplda.privacy import (
     BudgetCharge,
@@ -31,7 +33,6 @@ from skdplda.privacy import (
     selection_event,
     zcdp_event,
 )
-from skdplda.privacy._filter import Rule, choose_filter
 from skdplda.releases import make_fdptm_pipeline
 
 INF = math.inf

@@ -10,6 +10,8 @@ import pytest
 from dp_accounting import ComposedDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, LaplaceDpEvent, RepeatAndSelectDpEvent, ZCDpEvent
 from dp_accounting.rdp import RdpAccountant
+from internals import Rule, parts_of, renyi_accountant
+from internals import loss_distribution as _loss_distribution
 from scipy.stats import binom
 
 from skdplda.privacy import (
@@ -21,8 +23,6 @@ from skdplda.privacy import (
     pure_event,
     selection_event,
 )
-from skdplda.privacy._accounting import _loss_distribution, parts_of, renyi_accountant
-from skdplda.privacy._filter import Rule
 
 MOST_KINDS = 64  # that are accounted one by one
 HUGE = 10**400  # an integer that no float holds
@@ -37,32 +37,42 @@ ENDLESS = {
     "for _ in range(500)])",
 }
 CHILD = """
-import resource
-resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-import os, tempfile
+import os, resource, sys, tempfile
 import numpy as np
 from skdplda import PrivacyGuarantee, ReleasedTopicModel, load_released
 from skdplda.privacy import compose_events, delta_of, epsilon_of, gaussian_event, pure_event, selection_event
-rng = np.random.default_rng(0)
-event = {event}
-guarantee = PrivacyGuarantee.from_event(event, 1e-6, status="proven")
-assert 0 < guarantee.epsilon <= sum(g.epsilon for g in [PrivacyGuarantee.from_event(event, 0.0)])
-again = PrivacyGuarantee.from_json(guarantee.to_json())
-assert again.epsilon_at(1e-7) >= again.epsilon and 0 <= again.delta_at(again.epsilon) <= 1.01e-6
-both = guarantee.compose(guarantee)
-assert guarantee.epsilon < both.epsilon
-path = os.path.join(tempfile.mkdtemp(), "model.zip")
-ReleasedTopicModel([[1.0]], ["pear"], privacy_guarantee=guarantee).save(path)
-assert load_released(path).privacy_guarantee_ == guarantee
+
+def work(event):
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    guarantee = PrivacyGuarantee.from_event(event, 1e-6, status="proven")
+    assert 0 < guarantee.epsilon <= sum(g.epsilon for g in [PrivacyGuarantee.from_event(event, 0.0)])
+    again = PrivacyGuarantee.from_json(guarantee.to_json())
+    assert again.epsilon_at(1e-7) >= again.epsilon and 0 <= again.delta_at(again.epsilon) <= 1.01e-6
+    both = guarantee.compose(guarantee)
+    assert guarantee.epsilon < both.epsilon
+    path = os.path.join(tempfile.mkdtemp(), "model.zip")
+    ReleasedTopicModel([[1.0]], ["pear"], privacy_guarantee=guarantee).save(path)
+    assert load_released(path).privacy_guarantee_ == guarantee
+    os.write(1, b"ended\\n")
+
+for event in sys.argv[1:]:
+    if (child := os.fork()) == 0:
+        try:
+            rng = np.random.default_rng(0)
+            work(eval(event))
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
 """
 
 
-@pytest.mark.parametrize("name", ENDLESS)
-def test_the_work_on_an_event_has_an_end(name):
-    command = [sys.executable, "-c", CHILD.format(event=ENDLESS[name])]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr[-2000:]
+def test_the_work_on_an_event_has_an_end():
+    command = [sys.executable, "-c", CHILD, *ENDLESS.values()]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines() == ["ended"] * len(ENDLESS), found.stderr[-2000:]
 
 
 def exact_delta(epsilon, steps, at):
@@ -87,7 +97,7 @@ def test_many_steps_cost_no_less_than_they_do(steps, scale):
 
 def test_many_sampled_kinds_cost_no_less_than_each_of_them():
     rng = np.random.default_rng(0)
-    kinds = [(rng.uniform(0.01, 0.1), rng.uniform(1.0, 3.0), int(rng.integers(1, 9))) for _ in range(4 * MOST_KINDS)]
+    kinds = [(rng.uniform(0.01, 0.1), rng.uniform(1.0, 3.0), int(rng.integers(1, 9))) for _ in range(2 * MOST_KINDS)]
     event = compose_events([gaussian_event(sigma, count, rate) for rate, sigma, count in kinds])
     accountant = RdpAccountant(orders=[*range(2, 65)])
     for rate, sigma, count in kinds:
@@ -194,7 +204,7 @@ def test_events_at_the_limits_of_floats_have_a_cost_or_are_refused():
 @pytest.mark.parametrize("event", [LaplaceDpEvent(math.inf), PoissonSampledDpEvent(0.01, LaplaceDpEvent(math.inf))])
 def test_a_release_of_noise_without_bound_costs_nothing(event):
     assert max(epsilon_of(event, 0.0), epsilon_of(event, 1e-6), delta_of(event, 0.0)) <= 1e-12  # rounded up
-    for other in (GaussianDpEvent(1.0), LaplaceDpEvent(2.0), PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0))):
+    for other in (LaplaceDpEvent(2.0), PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0))):
         both = ComposedDpEvent([event, other])
         for cost, least in (
             (epsilon_of(both, 1e-6), epsilon_of(other, 1e-6)),

@@ -10,39 +10,44 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from conversing import Conversation, kind_of
+from internals import (
+    LATE_SHARE,
+    AdaptiveEStep,
+    ClusterCounts,
+    GibbsEStep,
+    Knowledge,
+    PriorVotes,
+    TopicVotes,
+    VariationalEStep,
+    VectorSums,
+    VectorVotes,
+    WordTotals,
+    check_groups,
+    constant,
+    disk,
+    divided,
+    gains_of_unseen,
+    least_share,
+    normalized_rows,
+    own_parts,
+    planned_noise,
+    settings_of,
+    shortened,
+    shrink_frequencies,
+    unseen,
+    word_weights,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from random_units import counts_of, norm, random_corpus
 from scipy.optimize import brentq
 from scipy.stats import norm as normal
 
 from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior, make_fdptm_pipeline, privacy_guarantee
-from skdplda._validation import check_groups
-from skdplda.datasets import _disk as disk
 from skdplda.datasets import make_lda_corpus, write_counts
-from skdplda.esteps._gibbs import GibbsEStep
-from skdplda.esteps._variational import VariationalEStep
-from skdplda.exact._tables import constant
 from skdplda.metrics import perplexity
-from skdplda.models._base import settings_of
-from skdplda.priors._public import WordPrior
-from skdplda.priors._shrinkage import shrink_frequencies
+from skdplda.priors import WordPrior
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds import Spending
-from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, least_share, least_total, planned_noise
-from skdplda.rounds._bounds import NORM_BOUND, shortened, word_weights
-from skdplda.rounds._queries import (
-    ClusterCounts,
-    PriorVotes,
-    TopicVotes,
-    TopicWordCounts,
-    VectorSums,
-    VectorVotes,
-    WordTotals,
-    divided,
-    normalized_rows,
-)
-from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan
+from skdplda.rounds import NORM_BOUND, BudgetPlan, NoisePlan, Spending, TopicWordCounts, least_total
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
@@ -72,7 +77,10 @@ def random_query(kind, n_words, rng, *, for_users):
     n_topics, n_dimensions = rng.integers(1, 6, 2)
     table = rng.gamma(0.3, 100.0, (n_words, n_topics)).astype(np.float32) + np.float32(1e-3)
     if kind == "votes":
-        return TopicVotes(table.astype(np.float64))
+        left = rng.choice([None, 0.0, 1.0, 50.0])
+        left = None if left is None else np.full((n_words, rng.integers(1, n_topics, endpoint=True)), left)
+        weights = None if for_users or rng.random() < 0.3 else word_weights(table)
+        return TopicVotes(table.astype(np.float64), left=left, word_weights=weights, blend=rng.choice([0.5, 1.0]))
     if kind == "priors":
         return PriorVotes(table.astype(np.float64), rng.gamma(0.5, 2.0, (4, n_topics)) + 1e-3)
     if kind == "topics":
@@ -349,7 +357,7 @@ def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, inf
 
 @pytest.mark.parametrize(
     ("signal", "votes", "last", "pays"),
-    [(90, 1.5, "words", False), (90, 3.0, "words", True), (150, 0.5, "words", False), (150, 1.5, "topics", True)],
+    [(90, 1.5, "words", False), (90, 3.0, "words", True), (150, 1.5, "words", False), (150, 1.8, "topics", True)],
 )
 def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, last, pays):
     plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
@@ -650,6 +658,81 @@ def test_documents_without_topics_are_found_out(model, seen):
             stopped += seen.kinds[-2] == "votes"
             assert_allclose(fitted.topic_word_, np.repeat(fitted.topic_word_[:1], 3, axis=0), rtol=1e-9)
     assert stopped > 0
+
+
+def test_each_kind_of_word_of_a_document_is_on_one_side_of_a_fair_coin():
+    """Of 40,000 coins heads are half, within five deviations; documents beside do not matter, nor counts.
+
+    Sides of two words agree in half of the documents, and sides of one word in two documents, likewise.
+    """
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.random((2000, 40)) < 0.5).astype(np.int32)
+    X.indptr = X.indptr.astype(np.int64)
+    coins = unseen(X)
+    assert coins.shape == (X.nnz,) and abs(coins.mean() - 0.5) < 5 * 0.5 / math.sqrt(X.nnz)
+    sides = sp.csr_array((np.where(coins, 1.0, -1.0), X.indices, X.indptr), shape=X.shape)
+    for part in (sides[:, [3]] * sides[:, [17]], sides[:-1] * sides[1:]):
+        assert abs(part.sum()) < 5 * math.sqrt(part.nnz)
+    assert_array_equal(unseen(X[500:900]), coins[X.indptr[500] : X.indptr[900]])
+    assert_array_equal(unseen(7 * X), coins)
+
+
+@pytest.mark.parametrize("of_users", [False, True])
+def test_own_parts_and_gains_are_those_of_a_slow_reference(of_users):
+    """Topic proportions by fold-in, what a document has added, and the likelihood of what it has not seen."""
+    rng = np.random.default_rng(1)
+    X, prior = sp.csr_array(rng.poisson(0.4, (60, 30)).astype(np.int32)), np.array([0.1, 0.3, 0.2])
+    X.indptr = X.indptr.astype(np.int64)
+    counts, left = rng.gamma(0.5, 6.0, (30, 3)) + 0.1, rng.random((30, 2))
+    weights, scale = (None, rng.random(60)) if of_users else (rng.uniform(0.5, 2.0, 30), None)
+    own = own_parts(X, counts, left, weights, scale, prior, 1)
+    gains, topics, coins = gains_of_unseen(X, counts, own, 0.5, prior, 1), counts / counts.sum(axis=0), unseen(X)
+
+    def proportions(n, phi):
+        g = prior + n.sum() / 3
+        for _ in range(2000):
+            g = prior + g * ((n / (phi @ g)) @ phi)
+        return g / g.sum()
+
+    expected = np.zeros(60)
+    for d in range(60):
+        part = slice(X.indptr[d], X.indptr[d + 1])
+        words, n = X.indices[part], X.data[part].astype(float)
+        if not len(words):
+            continue
+        q = proportions(n, topics[words]) * topics[words]
+        q *= (n / q.sum(axis=1))[:, None]
+        size = scale[d] if of_users else 1 / np.sqrt(((weights[words][:, None] * q) ** 2).sum())
+        first = size * q[:, :2] * left[words]
+        third = counts[words, 2] * np.minimum(first.sum(axis=1) / counts[words, :2].sum(axis=1), 1)
+        assert_allclose(own[part], np.column_stack([first, third]), rtol=0.02, atol=2e-3)
+        cells = np.maximum(counts[words] - own[part], 0.01 * counts[words])
+        masses = counts.sum(axis=0) - own[part].sum(axis=0)
+        common = cells.sum(axis=1) / masses.sum()
+        phi, held_out = 0.5 * cells / masses + 0.5 * common[:, None], coins[part]
+        if held_out.any() and not held_out.all():
+            theta = proportions(n[~held_out], phi[~held_out])
+            expected[d] = n[held_out] @ np.log(phi[held_out] @ theta / common[held_out])
+    assert_allclose(gains, expected, atol=0.02)
+    assert np.abs(expected).max() > 0.3
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("repeated", [False, True])
+def test_topics_of_chance_are_called_noise_at_a_large_epsilon(model, repeated, seen):
+    """Where words meet by chance alone, documents vote no, and where topics are planted, yes.
+
+    Over 12 other seeds votes were -34 to -155 and 122 to 190 deviations of their noise, and are to be below and above
+    1.65; between seeds they differed by 7 to 24.
+    """
+    rng, plan = np.random.default_rng(0), make_lda_corpus(1500, 60, 3, mean_length=20, random_state=0).data.toarray()
+    tokens = rng.permutation(np.repeat(np.tile(np.arange(60), len(plan)), plan.ravel()))
+    chance = np.zeros(plan.shape, int)
+    np.add.at(chance, (np.repeat(np.arange(len(plan)), plan.sum(axis=1)), tokens), 1)
+    for X, pays in ((chance, False), (plan, True)):
+        fitted = model(3, epsilon=5.0, random_state=0).fit(X if repeated else np.minimum(X, 1))
+        assert seen.known.topics_pay == pays == fitted.topic_signal_to_noise_.all()
+        assert fitted.topic_info()["noise"].all() != pays
 
 
 # Priors

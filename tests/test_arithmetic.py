@@ -6,10 +6,9 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import arithmetic
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
-
-from skdplda import _arithmetic as arithmetic
 
 mpmath.mp.dps = 40
 

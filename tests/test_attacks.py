@@ -20,6 +20,7 @@ from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import (
     AttackResult,
     ShadowModels,
+    bayesian_ratio_attack,
     document_statistics,
     likelihood_ratio_attack,
     max_log_likelihood,
@@ -33,9 +34,6 @@ from skdplda.attacks import (
     train_shadow_models,
     vocabulary_attack,
 )
-from skdplda.attacks._few_models import student_ratios
-from skdplda.attacks._lira import likelihood_ratios
-from skdplda.attacks._shadow import parameters_of, random_parts
 from skdplda.datasets import make_lda_corpus
 from skdplda.published import PriTopLDA
 
@@ -146,13 +144,25 @@ def test_members_of_a_leaky_model_are_found():
     assert both.name == "LiRA online (zeta, max)" and both.auc > 0.95
 
 
+def halves(n_models, n_documents, rng):
+    """Return members such that each document is in half of the models."""
+    return np.argsort(rng.random((n_models, n_documents)), axis=0) < n_models // 2
+
+
+def scores_of(attack, observed, values, members, **options):
+    """Return what an attack makes of these statistics, (n_documents, n) of the target and of its shadow models."""
+    names = tuple(lambda table, X, s=s: observed[:, s] for s in range(observed.shape[1]))
+    X, truth = np.ones((len(observed), 2), int), np.arange(len(observed)) % 2 == 0
+    return attack(np.full((1, 2), 0.5), X, truth, ShadowModels(members, values, names), **options).scores
+
+
 def test_online_scores_are_log_ratios_of_normal_densities():
     rng = np.random.default_rng(0)
-    values, members = rng.normal(size=(20, 3, 2)), random_parts(20, 3, 0.5, rng)
+    values, members = rng.normal(size=(20, 3, 2)), halves(20, 3, rng)
     observed = rng.normal(size=(3, 2))
-    one = likelihood_ratios(observed[:, :1], values[:, :, :1], members, online=True)
-    off = likelihood_ratios(observed[:, :1], values[:, :, :1], members, online=False)
-    two = likelihood_ratios(observed, values, members, online=True)
+    one = scores_of(likelihood_ratio_attack, observed[:, :1], values[:, :, :1], members)
+    off = scores_of(likelihood_ratio_attack, observed[:, :1], values[:, :, :1], members, mode="offline")
+    two = scores_of(likelihood_ratio_attack, observed, values, members)
     for d in range(3):
         inside, outside = values[members[:, d], d], values[~members[:, d], d]
         laws = [norm(part[:, 0].mean(), part[:, 0].std(ddof=1)) for part in (inside, outside)]
@@ -166,11 +176,11 @@ def test_online_scores_are_log_ratios_of_normal_densities():
 def test_far_documents_are_ranked_not_tied():
     """The ratio overflows and the offline probability rounds to 1; their logarithms and distances do not."""
     values = np.random.default_rng(0).normal(size=(20, 3, 1))
-    members = random_parts(20, 3, 0.5, np.random.default_rng(1))
+    members = halves(20, 3, np.random.default_rng(1))
     values[members] += 1000
     observed = np.array([[1000.0], [1001.0], [999.0]])
-    for online in (True, False):
-        scores = likelihood_ratios(observed, values, members, online=online)
+    for mode in ("online", "offline"):
+        scores = scores_of(likelihood_ratio_attack, observed, values, members, mode=mode)
         assert np.isfinite(scores).all() and len(np.unique(scores)) == 3 and (scores > 30).all()
 
 
@@ -185,11 +195,13 @@ def test_documents_without_a_known_word_score_nothing(rare):
 
 @pytest.mark.parametrize(("n_models", "n_documents"), [(4, 10), (5, 11), (8, 101)])
 def test_pairs_of_models_share_the_documents_out(n_models, n_documents):
-    members = random_parts(n_models, n_documents, 0.5, np.random.default_rng(0))
+    X = np.random.default_rng(0).poisson(1.0, (n_documents, 5)) + 1
+    members = train_shadow_models(Counter(), X, n_models, random_state=0).members
     pairs = members[: n_models // 2 * 2].reshape(-1, 2, n_documents)
     assert (pairs.sum(axis=1) == 1).all()
     assert (abs(members.sum(axis=1) - n_documents / 2) < 1).all()
-    assert (random_parts(3, 10, 0.2, np.random.default_rng(0)).sum(axis=1) == 2).all()
+    few = train_shadow_models(Counter(), X, 3, sampling=0.2, random_state=0).members
+    assert (few.sum(axis=1) == n_documents // 5).all()
 
 
 class Interrupted(Counter):
@@ -227,12 +239,22 @@ def test_an_interrupted_run_goes_on(rare, tmp_path, monkeypatch):
             attack(Counter(), rare, n_models=6, directory=tmp_path)
 
 
+class Described(Counter):
+    """Has a part with parameters."""
+
+    def __init__(self, part=None, random_state=0):
+        super().__init__(random_state)
+        self.part = part
+
+
 def test_long_parameters_tell_runs_apart(rare, tmp_path):
     """Both representations are cut to the same text."""
     first, second = (CountVectorizer(vocabulary=[f"word{i}" for i in range(1000)] + [last]) for last in ("a", "b"))
     assert repr(first) == repr(second)
-    assert parameters_of(first) != parameters_of(second)
-    assert parameters_of(first) == parameters_of(clone(first))
+    for estimator in (first, clone(first)):
+        train_shadow_models(Described(estimator), rare, 2, directory=tmp_path, random_state=0)
+    with pytest.raises(ValueError, match="belongs to a run with other data or settings"):
+        train_shadow_models(Described(second), rare, 2, directory=tmp_path, random_state=0)
 
 
 def test_models_have_seeds_of_their_own_and_workers_do_not_matter(rare):
@@ -398,20 +420,26 @@ def test_bayesian_ratios_become_likelihood_ratios_with_many_models():
     means = rng.normal(size=5) * 10
     values = rng.normal(size=members.shape) + means + 1.0 * members
     observed = means + np.linspace(-1.0, 2.0, 5)
-    lira = likelihood_ratios(observed[:, None], values[:, :, None], members, online=True)
-    assert student_ratios(observed, values, members) == pytest.approx(lira, abs=0.1)
+    lira, bayes = (
+        scores_of(attack, observed[:, None], values[:, :, None], members)
+        for attack in (likelihood_ratio_attack, bayesian_ratio_attack)
+    )
+    assert bayes == pytest.approx(lira, abs=0.1)
 
 
 def test_bayesian_ratios_find_more_than_lira_with_few_models():
     """4,000 documents, 8 models, a shift of 1.5 deviations for all."""
     rng = np.random.default_rng(1)
     n, truth = 4000, np.arange(4000) % 2 == 0
-    members = random_parts(8, n, 0.5, rng)
+    members = halves(8, n, rng)
     deviation = np.exp(rng.normal(scale=0.3, size=n))
     values = deviation * (rng.normal(size=members.shape) + 1.5 * members)
     observed = deviation * (rng.normal(size=n) + 1.5 * truth)
-    few = AttackResult(student_ratios(observed, values, members), truth).auc
-    assert few > AttackResult(likelihood_ratios(observed[:, None], values[:, :, None], members, online=True), truth).auc
+    few, lira = (
+        AttackResult(scores_of(attack, observed[:, None], values[:, :, None], members), truth).auc
+        for attack in (bayesian_ratio_attack, likelihood_ratio_attack)
+    )
+    assert few > lira
     assert few > 0.8
 
 

@@ -10,6 +10,7 @@ import ast
 import re
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,8 @@ MAP = {
             "rounds/_queries.py:VectorVotes.votes",  # clipped
             "rounds/_queries.py:TopicVotes.votes",  # clipped
             "rounds/_queries.py:PriorVotes.votes",  # scaled to norm 1: Lemma 7
+            "rounds/_held_out.py:own_parts",  # of one document's own part, and of its held-out words: clipped later
+            "rounds/_held_out.py:gains_of_unseen",
             "rounds/_queries.py:VectorSums.collect",  # products of rows of length 1: Lemma 3
             "rounds/_queries.py:ClusterCounts.collect",  # the same, or unit_weights for users: Lemma 4
             "rounds/_queries.py:ClusterCounts._add",  # a part of them
@@ -94,6 +97,8 @@ MAP = {
             "esteps/_clusters.py:ClusterEStep._unit_sums",  # before it is scaled there
             "esteps/_clusters.py:ClusterEStep.sum_words",  # unit_weights of rounds/_bounds.py
             "esteps/_clusters.py:ClusterEStep.sum_cluster_words",  # `scaled`
+            "esteps/_clusters.py:ClusterVotes.collect",
+            "esteps/_clusters.py:ClusterEStep.sum_cluster_votes",  # clipped, of a unit the mean: Lemma 5
             # Estimators of other authors, whatever their documents' values are: doc/theory/rounds.rst.
             "esteps/_methods.py:UnitEStep._add",  # a user's documents, and then units, by `scaled`
             "models/_periods.py:PeriodEStep.collect",  # a unit's sum, which is checked: doc/theory/periods.rst
@@ -187,9 +192,9 @@ WHAT_TO_DO = (
 )
 
 
-def found_in(file, source):
-    """Return {place: what it does} of the source text of a file; a place is file:function, or file: for the module."""
-    tree, places = ast.parse(source), {}
+def found_in(file, tree):
+    """Return {place: what it does} of the syntax tree of a file; a place is file:function, or file: for the module."""
+    places = {}
     kernels = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -251,10 +256,11 @@ def found():
     """Return the places of the whole package."""
     places = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        places |= found_in(path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8"))
+        places |= found_in(path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
     return places
 
 
+@cache
 def listed():
     """Return the places of the list."""
     lines = [line for line in PLACES.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
@@ -333,7 +339,9 @@ def test_a_file_that_begins_to_touch_documents_is_found():
     assert planted("def _sum_lengths(self, rows): pass", "rounds/_respondents.py", "AdaptiveEStep.collect")
 
 
-@pytest.mark.parametrize("method", ["collect(self, e_step)", "votes(self, X, n_threads)", "sum_lengths(self, query)"])
+@pytest.mark.parametrize(
+    "method", ["collect(self, e_step)", "votes(self, X, e_step, numbers)", "sum_lengths(self, query)"]
+)
 def test_a_new_query_is_found_whatever_it_adds_up_by(method):
     code = f"class Lengths(Query):\n    def {method}:\n        return compute(e_step)"
     for file in ("rounds/_queries.py", "models/_cluster_rounds.py", "esteps/_clusters.py"):
@@ -377,7 +385,7 @@ def planted(code, file, function):
     for name in filter(None, function.split(".")):
         body = next(node for node in body if getattr(node, "name", None) == name).body
     body[1:1] = ast.parse(code).body
-    places, known = found_in(file, ast.unparse(tree)), listed()
+    places, known = found_in(file, tree), listed()
     new = {place: what - known.get(place, Counter()) for place, what in places.items()}
     return {place: what for place, what in new.items() if what}
 

@@ -5,6 +5,8 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from internals import equal_precision as _equal_precision
+from internals import rounded_up
 from scipy.stats import binom, norm
 
 from skdplda.privacy import (
@@ -22,8 +24,6 @@ from skdplda.privacy import (
     pure_event,
     zcdp_event,
 )
-from skdplda.privacy._accounting import rounded_up
-from skdplda.privacy._filter import _equal_precision
 
 INF = math.inf
 

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from conversing import kind_of
+from internals import GAMMA_SHAPE, AdaptiveEStep, initial_table, word_weights
+from internals import adaptive as _adaptive
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -17,14 +19,9 @@ from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, 
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import perplexity
-from skdplda.models._cgs import GAMMA_SHAPE
 from skdplda.privacy import Randomness, calibrate_gaussian, observing
 from skdplda.published import PriTopLDA
-from skdplda.rounds import _adaptive
-from skdplda.rounds._bounds import NORM_BOUND, word_weights
-from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import NoisePlan
-from skdplda.rounds._tables import initial_table
+from skdplda.rounds import NORM_BOUND, NoisePlan
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))
@@ -57,7 +54,7 @@ def dense(value):
         (np.zeros((0, 4)), r"0 sample\(s\) \(shape=\(0, 4\)\) while a minimum of 1 is required"),
         (np.zeros((4, 0)), r"0 feature\(s\) \(shape=\(4, 0\)\) while a minimum of 1 is required"),
         (np.zeros(4), "Expected 2D array, got 1D array"),
-        ([["two", "words"]], "numeric"),
+        ([["two", "words"]], "got texts"),
     ],
 )
 def test_bad_counts_are_refused(data, said):
@@ -279,7 +276,7 @@ def test_users_are_protected_together(mechanism):
         masses = [estimator.fit(counts, groups=groups).components_.sum() for groups in (None, ["a", "b"] * 10)]
         quotients.append(masses[0] / masses[1])
     assert estimator.privacy_guarantee_.unit == "user"
-    assert "norm of a user's contribution" in estimator.privacy_guarantee_.mechanism
+    assert "most that one user can contribute" in estimator.privacy_guarantee_.mechanism
     # Twenty documents count as twenty units, two users as two, however much they wrote: tenfold, but for the words that
     # are drawn. Of 40 seeds the logarithm is 2.42 with deviation 0.24: here the ends are five deviations away or more.
     assert 6 < np.exp(np.mean(np.log(quotients))) < 20

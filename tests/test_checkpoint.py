@@ -14,21 +14,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from forged_files import read_checkpoint, write_checkpoint
+from internals import Transcript, bounded_elsewhere, converse, rounds_of, whole_file
+from internals import adaptive as _adaptive
+from internals import embedding as _embedding
+from internals import spending as _spending
 from sklearn.base import clone
 
 from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
-from skdplda.models import _embedding
 from skdplda.privacy import Randomness
-from skdplda.rounds import Ask, NoisePlan, Query, Spending, _adaptive, _checkpoint, _spending
-from skdplda.rounds._bounds import bounded_elsewhere
-from skdplda.rounds._loop import converse, rounds_of
-from skdplda.rounds._transcript import Transcript
+from skdplda.rounds import Ask, NoisePlan, Query, Spending
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
 X = sp.csr_array(make_lda_corpus(120, 20, 3, mean_length=20, random_state=0).data)
-X = X.astype(np.float64)  # counts that are taken for embeddings, too
 EPSILON = 20.0  # so large that the word counts let the rounds of topics begin, whatever the noise
 FORMS = [
     {},
@@ -72,7 +72,7 @@ def test_a_fit_without_a_seed_goes_on_with_its_own_key(path):
     for n_rounds in (2, 4):
         with pytest.raises(KeyboardInterrupt):
             model(path, random_state=None, callback=interrupt_after(n_rounds)).fit(X)
-        headers.append(_checkpoint.load(path)[0])
+        headers.append(read_checkpoint(path)[0])
     assert [header["n_done"] for header in headers] == [2, 4]
     assert headers[0]["key"] == headers[1]["key"] and headers[0]["run"] == headers[1]["run"]
 
@@ -96,7 +96,7 @@ def test_a_resumed_fit_ends_like_an_uninterrupted_one(path, parameters, groups):
 def test_a_fit_without_a_seed_resumes_its_own_hidden_state(path):
     with pytest.raises(KeyboardInterrupt):
         model(path, callback=interrupt_after(3), random_state=None).fit(X)
-    header, arrays = _checkpoint.load(path)
+    header, arrays = read_checkpoint(path)
     rounds = []
     fitted = model(path, callback=rounds.append, random_state=None).fit(X)
     assert [report.n_done for report in rounds] == list(range(4, fitted.n_iter_ + 1)) != []
@@ -172,7 +172,7 @@ def test_the_loop_itself_goes_on_with_the_key_of_its_checkpoint(path, with_state
     """Whatever `Randomness` it is given."""
     answers = {} if with_state else {"r_0": np.arange(3, dtype=np.int32)}
     header = {"identity": "", "n_done": 1, "run": "run", "key": "ab" * 32, "multipliers": [1.0]}
-    _checkpoint.save(path, header, answers)
+    write_checkpoint(path, header, answers)
     state = SimpleNamespace(restore=lambda arrays: None, n_done=0) if with_state else None
     strategy, randomness, runs = (rounds_of(state, 1) if with_state else asks([np.zeros(3)])), Randomness(None), []
     spending = Spending(NoisePlan("gaussian", 1.0, (1.0,), None))
@@ -203,7 +203,7 @@ def test_answers_are_kept_to_the_last_bit_whatever_their_size(path):
     for n_done in range(1, 6):
         with pytest.raises(KeyboardInterrupt):
             run(path)
-        _, arrays = _checkpoint.load(path)
+        _, arrays = read_checkpoint(path)
         assert [arrays[f"r_{number}"].dtype.itemsize for number in range(n_done)] == [4, 8, 8, 4, 8][:n_done]
         n_done = 0
         again, asked = run(path)
@@ -254,7 +254,7 @@ def test_a_damaged_checkpoint_is_refused(interrupted, damage):
     if damage == "foreign":
         np.savez(interrupted, a=np.arange(3))
     elif damage == "version":
-        _checkpoint.save(interrupted, {"version": 99}, {})
+        write_checkpoint(interrupted, {"version": 99}, {})
     elif damage == "array":
         with interrupted.open("wb") as file:
             np.save(file, np.arange(3))
@@ -322,20 +322,20 @@ def test_a_checkpoint_of_other_answers_or_noise_is_refused_and_costs_nothing(pat
     stopped = clone(estimator).set_params(checkpoint=path, random_state=0, callback=interrupt_after(n_rounds))
     with pytest.raises(KeyboardInterrupt):
         stopped.fit(X, **groups)
-    header, arrays = _checkpoint.load(path)
+    header, arrays = read_checkpoint(path)
     whole, names = clone(estimator).set_params(random_state=0).fit(X, **groups), []
     resumed = clone(estimator).set_params(checkpoint=path, random_state=0)
     unit = whole.privacy_guarantee_.unit
     with PrivacyAccountant(np.inf, 0.5, unit=unit, accept_claimed=True) as ledger:
         for name, other, state in crafted(header, arrays):
-            _checkpoint.save(path, {key: other[key] for key in FIELDS}, state)
+            write_checkpoint(path, {key: other[key] for key in FIELDS}, state)
             content = path.read_bytes()
             with pytest.raises(ValueError, match=r"fit.npz' has other releases, or noise, .*left as it is"):
                 resumed.fit(X, **groups)
             assert path.read_bytes() == content, name
             names.append(name)
     assert not ledger.ledger and len(set(names)) == len(names) > 8
-    _checkpoint.save(path, {key: header[key] for key in FIELDS}, arrays)
+    write_checkpoint(path, {key: header[key] for key in FIELDS}, arrays)
     np.testing.assert_array_equal(resumed.fit(X, **groups).components_, whole.components_)
 
 
@@ -346,16 +346,16 @@ def test_a_checkpoint_after_the_last_answer_is_the_model_and_is_paid(path, infer
     whole = model(**options).fit(X)
     with pytest.raises(KeyboardInterrupt):
         model(path, callback=interrupt_after(whole.n_iter_), **options).fit(X)
-    header, arrays = _checkpoint.load(path)
+    header, arrays = read_checkpoint(path)
     fields = {key: header[key] for key in FIELDS}
     longer = {"n_done": whole.n_iter_ + 1, "multipliers": [*header["multipliers"], header["multipliers"][-1]]}
     more = arrays | {f"r_{whole.n_iter_}": arrays[f"r_{whole.n_iter_ - 1}"]}
     with PrivacyAccountant(np.inf, 0.5, accept_claimed=True) as ledger:
-        _checkpoint.save(path, fields | longer, more)
+        write_checkpoint(path, fields | longer, more)
         with pytest.raises(ValueError, match=rf"in the {whole.n_iter_ + 1} rounds that it says are done"):
             model(path, **options).fit(X)
         assert not ledger.ledger
-        _checkpoint.save(path, fields, arrays)
+        write_checkpoint(path, fields, arrays)
         reports = []
         resumed = model(path, callback=reports.append, **options).fit(X)
         assert len(ledger.ledger) == 1
@@ -450,13 +450,13 @@ def test_a_full_disk_keeps_the_former_checkpoint(path, monkeypatch):
         model(path).fit(X)
     monkeypatch.undo()
     assert os.listdir(path.parent) == ["fit.npz"]
-    assert _checkpoint.load(path)[0]["n_done"] == 3
+    assert read_checkpoint(path)[0]["n_done"] == 3
     np.testing.assert_array_equal(model(path).fit(X).components_, model().fit(X).components_)
 
 
-WAIT = """
+WAIT = f"""
 import sys
-from skdplda._files import whole_file
+from {whole_file.__module__} import whole_file
 with whole_file(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
@@ -587,7 +587,7 @@ def test_whatever_a_checkpoint_holds_it_ends_in_one_sentence(path, form):
     stopped = clone(estimator).set_params(checkpoint=path, random_state=0, callback=interrupt_after(n_rounds))
     with pytest.raises(KeyboardInterrupt):
         stopped.fit(X)
-    header, arrays = _checkpoint.load(path)
+    header, arrays = read_checkpoint(path)
     damaged = [(broken, arrays) for broken in broken_headers(header)]
     for name in arrays:
         for broken in broken_arrays(arrays[name]):
@@ -610,7 +610,6 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started deaf to control-c
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
-from skdplda.models import _embedding
 
 X = make_lda_corpus(300, 50, 3, mean_length=50, random_state=0).data
 
@@ -635,4 +634,4 @@ def test_control_c_ends_a_fit_within_seconds_and_keeps_the_checkpoint(path):
     assert time.monotonic() - start < 30
     assert fit.returncode in (1, 130, -signal.SIGINT)
     assert "KeyboardInterrupt" in errors
-    assert _checkpoint.load(path)[0]["n_done"] >= 3
+    assert read_checkpoint(path)[0]["n_done"] >= 3

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from internals import alias_table as _alias_table
+from internals import synthetic
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
@@ -21,7 +23,6 @@ from skdplda.datasets import (
     make_news_corpus,
     topic_recovery,
 )
-from skdplda.datasets._synthetic import _alias_table
 
 GOOD = "3\n4\n5\n1 1 2\n1 3 1\n2 4 7\n3 1 1\n3 2 5\n"
 
@@ -89,7 +90,7 @@ def test_lda_corpus_lengths():
 
 
 def test_lda_corpus_spans_chunks(monkeypatch):
-    monkeypatch.setattr("skdplda.datasets._synthetic._CHUNK_TOKENS", 300)
+    monkeypatch.setattr(synthetic, "_CHUNK_TOKENS", 300)
     corpus = make_lda_corpus(1000, 50, 3, mean_length=40, random_state=0)
     X = corpus.data
     assert X.sum() == pytest.approx(40_000, rel=0.05)

@@ -9,10 +9,10 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import disk
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA, PrivateCGSLDA
-from skdplda.datasets import _disk as disk
 from skdplda.datasets import open_counts, write_counts
 
 X = np.random.default_rng(0).poisson(0.4, size=(50, 12))

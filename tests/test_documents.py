@@ -3,17 +3,15 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import check_groups, disk, documents, shortened, unit_weights
 from random_units import norm
 from test_adaptive import KINDS, random_query
 from test_vips import FORMS
 
 from skdplda import VIPSLDA
-from skdplda._validation import check_groups
-from skdplda.datasets import _disk as disk
 from skdplda.datasets import write_counts
-from skdplda.priors._public import WordPrior
-from skdplda.rounds import _documents as documents
-from skdplda.rounds._bounds import NORM_BOUND, shortened, unit_weights
+from skdplda.priors import WordPrior
+from skdplda.rounds import NORM_BOUND
 
 INF = float("inf")
 N_DOCUMENTS, N_WORDS = 30, 9

@@ -12,12 +12,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.stats
 from conversing import Conversation
-from sklearn.base import clone
-
-from skdplda import EmbeddingTopics, PrivacyAccountant, release
-from skdplda._arithmetic import eigen
-from skdplda._validation import check_groups
-from skdplda.esteps._clusters import (
+from internals import (
     APART,
     FINE,
     FINEST,
@@ -28,17 +23,29 @@ from skdplda.esteps._clusters import (
     STEP,
     WEIGHTS,
     ClusterEStep,
+    ClusterKnowledge,
+    ClusterPlan,
+    ClusterVotes,
     ClusterWords,
     DirectionSums,
     EmbeddedWords,
     Embeddings,
+    PublicStart,
+    check_groups,
+    cluster_rounds,
+    cluster_shares,
+    eigen,
     grid_directions,
+    shortened,
     soft_weights,
     weight_table,
 )
-from skdplda.models._cluster_rounds import ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares
-from skdplda.rounds import EStep, Query
-from skdplda.rounds._bounds import NORM_BOUND, scaled, shortened
+from internals import clusters as _clusters
+from random_units import scaled
+from sklearn.base import clone
+
+from skdplda import EmbeddingTopics, PrivacyAccountant, release
+from skdplda.rounds import NORM_BOUND, EStep, Query
 
 SHOUT = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 SMALL = pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")
@@ -77,6 +84,17 @@ def queries(rng, n_clusters=3, n_dimensions=4, n_words=5):
     ]
 
 
+def votes_on(rng, n_clusters=3, n_dimensions=4, n_words=5):
+    """Return queries whether the words of clusters tell of documents: of clear words, and of any."""
+    clusters = queries(rng, n_clusters, n_dimensions, n_words)[1]
+    weights = rng.integers(4, 65, (n_clusters, n_words)) / 16
+    tables = rng.gamma(0.3, 1000.0, (2, n_words, n_clusters)) + 1e-3
+    return [
+        ClusterVotes(clusters.centre, clusters.centres, weights[: 1 + 2 * i], tables[i], np.full(tables[i].shape, i))
+        for i in (0, 1)
+    ]
+
+
 def collected(vectors, counts, groups, query):
     counts = shortened(sp.csr_array(np.asarray(counts, np.int32)))
     counts.indptr = counts.indptr.astype(np.int64)
@@ -91,7 +109,7 @@ def exact_norm(moved):
 def test_the_parts_are_of_the_protocols():
     step = ClusterEStep(Embeddings(np.eye(3)))
     assert isinstance(step, EStep)
-    for query in queries(np.random.default_rng(0)):
+    for query in queries(np.random.default_rng(0)) + votes_on(np.random.default_rng(0)):
         assert isinstance(query, Query) and query.lemma.startswith("embedding, Lemma")
 
 
@@ -112,7 +130,7 @@ def test_replayed_contributions_keep_the_bound_in_integers(seed):
     groups = [None, np.where(np.arange(n) < n // 2, 0, np.arange(n)), rng.integers(0, 5, n)][seed % 3]
     gone = np.arange(n) == 3 if groups is None else groups == groups[3]
     left = None if groups is None else groups[~gone]
-    for query in queries(rng):
+    for query in queries(rng) + votes_on(rng):
         whole = collected(X, counts, groups, query)
         assert whole.shape == query.shape
         rest = collected(X[~gone], counts[~gone], left, query)
@@ -243,7 +261,7 @@ def test_rows_without_a_direction_are_in_no_cluster_and_no_warning_tells_of_them
         wide = np.array([[np.longdouble("1e4000"), 1]]) if np.finfo(np.longdouble).max > 1e308 else HOSTILE[2:3]
         assert not grid_directions(wide).any()
     counts = np.ones((4, 5))
-    for query in queries(np.random.default_rng(5)):
+    for query in queries(np.random.default_rng(5)) + votes_on(np.random.default_rng(5)):
         assert collected(HOSTILE[:4], counts, None, query).any() == (query.kind == "words")
 
 
@@ -273,9 +291,9 @@ def test_scaled_keeps_the_bound_where_sums_wrap_around(values):
 def test_blocks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(6)
     X, counts, groups = rng.normal(size=(300, 4)), rng.poisson(1, (300, 5)), rng.integers(0, 40, 300)
-    asked = list(itertools.product(queries(rng), (None, groups)))
+    asked = list(itertools.product(queries(rng) + votes_on(rng), (None, groups)))
     whole = [collected(X, counts, users, query) for query, users in asked]
-    monkeypatch.setattr("skdplda.esteps._clusters.BLOCK", 64)
+    monkeypatch.setattr(_clusters, "BLOCK", 64)
     for (query, users), expected in zip(asked, whole, strict=True):
         np.testing.assert_array_equal(collected(X, counts, users, query), expected)
 
@@ -371,7 +389,7 @@ def test_public_axes_are_those_of_the_rows():
 def test_public_axes_come_of_exact_sums(weight, monkeypatch):
     """Whatever the weights are: products of the rows on their grid are whole numbers below 2**53."""
     seen = []
-    monkeypatch.setattr("skdplda.models._cluster_rounds.eigen", lambda matrix: seen.append(matrix) or eigen(matrix))
+    monkeypatch.setattr(cluster_rounds, "eigen", lambda matrix: seen.append(matrix) or eigen(matrix))
     rows = np.random.default_rng(0).normal(size=(300, 5)) + 1
     PublicStart.of_rows(rows, np.where(np.arange(300) < 1, weight, 1.0), 300, 5, 0)
     (found,) = seen
@@ -409,7 +427,7 @@ def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
     """Where nothing moves, so that all that a cluster's sizes differ by is noise."""
     shape, rng = (1, 0, n_clusters), np.random.default_rng(0)
     plan, start, errors = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.ones((n_clusters, 1))), []
-    for _ in range(500):
+    for _ in range(250):
         known = ClusterKnowledge(shape, plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(1))
         talk = Conversation(known, plan)
         while talk.ask is not None:
@@ -418,7 +436,7 @@ def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
         assert talk.kinds == ["directions"] * 20
         sizes, deviation = known.sizes
         errors.append(np.mean((sizes / deviation) ** 2))
-    assert sum(errors) * n_clusters < scipy.stats.chi2.isf(1e-6, 500 * n_clusters)
+    assert sum(errors) * n_clusters < scipy.stats.chi2.isf(1e-6, 250 * n_clusters)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 5.0])

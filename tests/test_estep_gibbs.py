@@ -3,23 +3,24 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from random_units import counts_of, norm, random_corpus
-from scipy.special import digamma
-
-from skdplda._validation import check_groups
-from skdplda.esteps._gibbs import (
+from internals import (
     FEW_TOPICS,
     FEWER_UPDATES,
     INFERRED_ROUNDS,
     MEAN_CHANGE,
     RELAXATION,
+    REMEMBERED_UPDATES,
     GibbsEStep,
     StartedGibbsEStep,
+    VariationalEStep,
+    check_groups,
+    word_weights,
 )
-from skdplda.esteps._variational import REMEMBERED_UPDATES, VariationalEStep
+from random_units import counts_of, norm, random_corpus
+from scipy.special import digamma
+
 from skdplda.privacy import Randomness
-from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import NORM_BOUND, word_weights
+from skdplda.rounds import NORM_BOUND, TopicWordCounts
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 

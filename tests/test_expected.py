@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from internals import LEAST_ALPHA, ExpectedTopics, expected_table, first_expected
+from internals import cgs as _cgs
+from internals import expected as _expected
 from numpy.testing import assert_allclose, assert_array_equal
 from random_units import counts_of
 from test_gibbs import corpus
@@ -9,9 +12,6 @@ from test_listed import rounds
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
-from skdplda.exact import _expected
-from skdplda.exact._expected import LEAST_ALPHA, ExpectedTopics, expected_table, first_expected
-from skdplda.models import _cgs
 
 
 def drawn(X, K, seed=0):

@@ -3,8 +3,6 @@
 import json
 import math
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -119,26 +117,6 @@ def test_a_release_does_what_either_pipeline_does(plain, recipe, tmp_path):
         assert set(model.vocabulary_) >= {*FRUIT, *METAL}
         assert model.privacy_guarantee_ == privacy_guarantee(pipeline)
         assert model.score(new[:2]) == pytest.approx(pipeline.score(new[:2]))
-
-
-LABEL = """
-import json, sys
-from skdplda import load_released
-model = load_released(sys.argv[1])
-print(json.dumps({"doc_topic": model.transform(sys.argv[2:]).tolist(), "top": model.top_words(4).to_numpy().tolist()}))
-"""
-
-
-def test_a_new_process_labels_new_documents(recipe, tmp_path):
-    release(recipe).save(tmp_path / "model.zip")
-    command = [sys.executable, "-W", "error", "-c", LABEL, str(tmp_path / "model.zip"), "Plum, apple!", "zinc & lead"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    fruit, metal = np.argmax(found["doc_topic"], axis=1)
-    assert fruit != metal
-    words = [{part for word in found["top"][topic] for part in word.split()} for topic in (fruit, metal)]
-    assert words[0] <= set(FRUIT) and words[1] <= set(METAL)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-8), (3.0, 1e-5), (12.0, 1e-6)])

@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from internals import fingerprint, settings_of
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivateCGSLDA, PublicPrior
-from skdplda._files import fingerprint
 from skdplda.datasets import make_lda_corpus
-from skdplda.models._base import settings_of
 
 
 def changed(array):

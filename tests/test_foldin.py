@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import LEAST_TOLERANCE, fold_in, fold_in_rows, probabilities, word_rows
 from numpy.testing import assert_allclose, assert_array_equal
-
-from skdplda._kernels._foldin import fold_in
-from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 
 
 def reference(X, phi, alpha, max_iter, tol):

@@ -6,20 +6,19 @@ The runs are bounded and always the same. What has broken once stands in the tes
 import json
 import subprocess
 import sys
-import zipfile
 from io import BytesIO
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from forged_files import members_of, write_checkpoint, write_members
+from internals import checkpoint as _checkpoint
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 from skdplda import PrivateCGSLDA, ReleasedTopicModel, load_released, privacy_guarantee
 from skdplda.datasets import open_counts, write_counts
 from skdplda.local import LocalRandomizer, make_report, read_reports
-from skdplda.releases import _file
-from skdplda.rounds import _checkpoint
 
 hypothesis = pytest.importorskip("hypothesis")
 st = pytest.importorskip("hypothesis.strategies")
@@ -196,15 +195,12 @@ def test_a_damaged_release_is_refused_or_the_same(content, tmp_path_factory):
 @bounded
 @hypothesis.given(data=st.data())
 def test_an_edited_release_is_refused_or_harmless(data, tmp_path_factory):
-    members = _file._members(MODEL._values(), MODEL._arrays())
+    members = members_of(MODEL)
     members["header.json"] = json.dumps(data.draw(edited(json.loads(members["header.json"])))).encode()
     if data.draw(st.integers(0, 3)) == 0:
         members["topic_word.npy"] = data.draw(damaged(members["topic_word.npy"]))
-    members["sha256.txt"] = _file._digest(members).encode()
     path = tmp_path_factory.getbasetemp() / "fuzz.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+    write_members(path, members)
     try:
         model = load_released(path)
     except ValueError as error:
@@ -237,13 +233,13 @@ def test_damaged_reports_are_never_read(content):
     assert all(isinstance(reason, str) and number == 0 for number, reason in batch.rejected)
 
 
-HEADER, ARRAYS = {"run": "a", "n_done": 3}, {"table": np.arange(12.0).reshape(3, 4), "total": np.arange(5)}
+HEADER = {"run": "a", "n_done": 3, "identity": "b", "key": 64 * "c", "multipliers": [0.5]}
+ARRAYS = {"table": np.arange(12.0).reshape(3, 4), "total": np.arange(5)}
 
 
 def checkpoint_bytes():
     content = BytesIO()
-    header = json.dumps({"format": _checkpoint.FORMAT, "version": _checkpoint.VERSION, **HEADER})
-    np.savez(content, header=np.array(header), **ARRAYS)
+    write_checkpoint(content, HEADER, ARRAYS)
     return content.getvalue()
 
 

@@ -5,10 +5,9 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import TokenBlocks
 from numpy.testing import assert_array_equal
 from scipy.stats import binomtest, chi2
-
-from skdplda._kernels._gibbs import TokenBlocks
 
 UNASSIGNED = 65535
 

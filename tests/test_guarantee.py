@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 import re
+import textwrap
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -14,8 +15,10 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from dp_accounting import dp_event
+from internals import accounting as _accounting
+from internals import joint_epsilon
 
-from skdplda import PrivateCGSLDA
+from skdplda import HDPLDA, PCTD, VIPSLDA, DPVocabularySelector, EmbeddingTopics, PrivateCGSLDA
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy import (
     Adjacency,
@@ -23,16 +26,18 @@ from skdplda.privacy import (
     PrivacyUnit,
     Status,
     TrustModel,
-    _accounting,
+    calibrate_gaussian,
+    check_code,
+    compose_events,
     delta_of,
     epsilon_of,
     epsilon_with_sampler_error,
     gaussian_event,
     pure_event,
+    right_of_100,
     selection_event,
     zcdp_event,
 )
-from skdplda.privacy._guarantee import joint_epsilon
 
 INF = math.inf
 
@@ -488,6 +493,84 @@ def test_what_an_event_leaves_out_is_taken_from_delta_first():
     assert (two.delta, two.event_delta) == (pytest.approx(6e-5), pytest.approx(4e-5))
     assert two.epsilon == pytest.approx(epsilon_of(gaussian_event(4.0, 2), 2e-5), rel=1e-9)
     assert two.epsilon < 2 * one.epsilon
+
+
+def normal_cdf(x):
+    return (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 5.0, 10.0])
+def test_the_best_attacker_on_gaussian_noise_is_right_as_often_as_its_closed_form_says(epsilon):
+    """Two normal laws at a distance of mu deviations are told apart with probability Phi(mu / 2)."""
+    sigma = calibrate_gaussian(epsilon, 1e-6)
+    guarantee = PrivacyGuarantee.from_event(gaussian_event(sigma), 1e-6, status="proven")
+    whole, pair = right_of_100(guarantee)
+    assert whole == math.ceil(100 * normal_cdf(0.5 / sigma)) <= pair
+    assert pair == math.ceil(100 * (math.exp(guarantee.epsilon) + 1e-6) / (1 + math.exp(guarantee.epsilon)))
+    assert f"right in at most {whole} of 100 cases" in " ".join(str(guarantee).split())
+
+
+def test_one_answer_of_a_pure_mechanism_is_known_by_its_pair():
+    assert right_of_100(pure(1.0, status="proven")) == (74, 74)
+    assert right_of_100(pure(0.0, status="proven")) == (50, 50)
+    p = 1 / (1 + math.exp(-1))  # the majority of three answers
+    assert right_of_100(pure(1.0, 3, status="proven")) == (math.ceil(100 * (p**3 + 3 * p * p * (1 - p))), 96)
+
+
+def test_where_nothing_is_proven_by_an_event_the_pair_is_all_that_is_known():
+    event = gaussian_event(4.0)
+    epsilon = epsilon_of(event, 1e-6)
+    proven = PrivacyGuarantee(epsilon=epsilon, delta=1e-6, status="proven", event=event)
+    whole, pair = right_of_100(proven)
+    assert whole < pair
+    for changes in ({"event": None, "reference": "x"}, {"status": "claimed"}, {"status": "diagnostic"}):
+        assert right_of_100(replace(proven, **changes)) == (pair, pair)
+    assert "Attack" not in str(replace(proven, status="claimed")) and "Attack" not in str(PrivacyGuarantee(epsilon=INF))
+    assert right_of_100(replace(proven, delta=0.5, event_delta=0.4))[0] > whole + 15  # it is added
+    assert right_of_100(PrivacyGuarantee(epsilon=INF)) == (100, 100)
+    lone = PrivacyGuarantee(epsilon=0.1, delta=0.5, status="proven", reference="x")
+    assert right_of_100(lone) == (math.ceil(100 * (math.exp(0.1) + 0.5) / (1 + math.exp(0.1))),) * 2
+
+
+CHECKED = {  # with how much less than delta the program may find
+    "divided": (VIPSLDA(5, epsilon=2.0, delta=1e-6), 1e-3),
+    "rounds": (PCTD(5), 1e-3),
+    "online": (VIPSLDA(5, epsilon=2.0, learning_method="online", sampling_rate=0.01, max_iter=50), 1e-2),
+    "pure": (PrivateCGSLDA(5, epsilon=3.0, mechanism="laplace", max_iter=3), None),
+    "zcdp": (PrivateCGSLDA(5, epsilon=3.0, mechanism="discrete-gaussian", max_iter=3), 1e-2),
+    "tokens": (HDPLDA(3), 0.05),
+    "words": (DPVocabularySelector(epsilon=2.0), 1e-3),
+    "clusters": (EmbeddingTopics(5, epsilon=1.0), 1e-3),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_the_program_in_a_statement_finds_the_number_of_the_statement(name, capsys):
+    estimator, loose = CHECKED[name]
+    guarantee = estimator.privacy_cost()
+    text = str(guarantee)
+    code = textwrap.dedent(text[text.index("    from dp_accounting") :])
+    assert code == check_code(guarantee) and len(code.splitlines()) <= 12
+    exec(compile(code, "statement", "exec"), found := {})
+    assert f"and was stated as {guarantee.delta!r}" in capsys.readouterr().out
+    assert found["delta"] <= guarantee.delta * (1 + 2e-4) + 1e-12
+    assert loose is None or found["delta"] >= guarantee.delta * (1 - loose)
+
+
+def test_the_program_of_words_and_topics_adds_what_the_event_leaves_out():
+    """As of the recipe: two Gaussian events give 7.5e-7, and 2.5e-7 is for words that one document alone uses."""
+    words = DPVocabularySelector(epsilon=1.0, delta=5e-7).privacy_cost()
+    both = words.compose(VIPSLDA(5, epsilon=1.5, delta=5e-7).privacy_cost())
+    assert both.event_delta == pytest.approx(2.5e-7) and f"{both.event_delta!r}" in check_code(both)
+    exec(check_code(both), found := {})
+    assert found["delta"] == pytest.approx(1e-6, rel=2e-4)
+    assert "is the chance that more is seen than the noise hides" in " ".join(str(both).split())
+
+
+def test_what_dp_accounting_does_not_compute_has_no_program():
+    assert check_code(PrivacyGuarantee(epsilon=1.0)) == "" == check_code(PrivacyGuarantee(epsilon=INF))
+    kinds = compose_events([gaussian_event(4.0 + i) for i in range(40)])
+    assert check_code(PrivacyGuarantee.from_event(kinds, 1e-6)) == ""
 
 
 def test_an_event_gives_its_own_epsilon():

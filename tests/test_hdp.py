@@ -7,22 +7,19 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import RESERVE, DelayedCountSweeps, HybridPlan, PartOfTokens, check_counts, some_tokens, tokens_of
+from internals import bounds as _bounds
 from scipy import stats
 from scipy.optimize import brentq
 from scipy.stats import chisquare, multivariate_hypergeom
 
 from skdplda import HDPLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
-from skdplda._validation import check_counts, tokens_of
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import unigram_perplexity
-from skdplda.models._hdp_accounting import RESERVE, HybridPlan
-from skdplda.models._hdp_sampler import DelayedCountSweeps, PartOfTokens
 from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
 from skdplda.published import PublishedHDPLDA
-from skdplda.rounds import _bounds
-from skdplda.rounds._bounds import some_tokens
 
 
 @pytest.fixture(scope="module")
@@ -299,8 +296,7 @@ def test_the_published_form(X):
     assert model.privacy_guarantee_.epsilon == 33
     by_total = PublishedHDPLDA(4, epsilon=33, max_iter=3)
     assert by_total.privacy_cost().epsilon == 33
-    for proven_only in ("document_cost", "recommend"):
-        assert not hasattr(model, proven_only)
+    assert not hasattr(model, "document_cost")
 
 
 # --- advice and refusals ------------------------------------------------------------------------------
@@ -351,22 +347,6 @@ def test_advice_names_the_parameters_that_were_given(X, parameters, advice):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", NoisyTopicsWarning)  # of what was released
         HDPLDA(4, max_iter=2, **parameters | {name: float(value) for name, value in found}).fit(X)
-
-
-def test_advice_needs_no_data():
-    table = HDPLDA(4, epsilon=20).recommend(nominal_size=300, mean_length=40, n_words=100, max_iter=(2, 20))
-    assert list(table.columns) == ["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"]
-    assert table.perplexity.is_monotonic_increasing
-    assert table.max_iter[0] == 20
-    assert math.expm1(HDPLDA(epsilon=20, max_iter=20)._plan().eta / 2) == pytest.approx(
-        table.query("max_iter == 20 and noise_share == 0.25").clip_ratio.item()
-    )
-    for wrong in ((), (0,), (2.5,), 0):
-        with pytest.raises(ValueError, match="max_iter must be a sequence of integers >= 1"):
-            HDPLDA(4, epsilon=20).recommend(max_iter=wrong)
-    for parameters in ({"epsilon": math.inf}, {"noise_epsilon": 1, "inherent_epsilon": 1}):
-        with pytest.raises(ValueError, match="recommend divides a total budget"):
-            HDPLDA(4, **parameters).recommend()
 
 
 @pytest.mark.parametrize(

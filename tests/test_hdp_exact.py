@@ -5,11 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from internals import DelayedCountSweeps, HybridPlan
 from scipy.special import ndtr
 
 from skdplda import PrivacyLeakWarning
-from skdplda.models._hdp_accounting import HybridPlan
-from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.privacy import Randomness
 from skdplda.published import PublishedHDPLDA
 

@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
+from internals import check_groups
+from internals import validation as _validation
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
@@ -29,11 +31,9 @@ from skdplda import (
     PrivacyAccountant,
     PrivacyLeakWarning,
     PrivateCGSLDA,
-    _validation,
     make_fdptm_pipeline,
     privacy_guarantee,
 )
-from skdplda._validation import check_groups
 from skdplda.attacks import max_log_likelihood
 from skdplda.datasets import load_gensim_corpus, make_lda_corpus
 from skdplda.local import LocalRandomizer
@@ -728,8 +728,8 @@ def test_texts_in_the_place_of_counts_say_who_counts_them(estimator, X):
 
 
 def test_counts_in_the_place_of_embeddings_say_who_embeds():
-    with pytest.raises(ValueError, match=r"got a sparse matrix of integers, as word counts are. Embed the texts"):
-        EmbeddingTopics(2, epsilon=1.0, delta=1e-5).fit(sp.csr_array(np.eye(9, dtype=np.int64)))
+    with pytest.raises(ValueError, match=r"got a sparse matrix of integers with 1001 columns, as word counts are"):
+        EmbeddingTopics(2, epsilon=1.0, delta=1e-5).fit(sp.csr_array(np.eye(9, 1001, dtype=np.int64)))
 
 
 def test_numbers_in_the_place_of_a_public_prior_say_where_they_belong():

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from internals import refuse_foreign
 from sklearn.base import clone
 
 from skdplda import (
@@ -15,7 +16,6 @@ from skdplda import (
     release,
 )
 from skdplda.cli import main
-from skdplda.cli._insights import refuse_foreign
 from skdplda.exceptions import BudgetExceededError
 from skdplda.reports import report
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder

@@ -1,9 +1,12 @@
 """A package imports from lower layers only, and packages of one layer do not know each other."""
 
 import ast
+import re
+from pathlib import Path
 
 import pytest
 from conftest import PACKAGE as ROOT
+from internals import PLACES
 
 LAYERS = [  # packages and modules of each layer, lowest first; one that is in no list fails the test
     {
@@ -152,3 +155,25 @@ def circle_in(imports):
         return found
 
     return next(filter(None, map(walk, sorted(imports))), None)
+
+
+# The list itself; what runs on other processors, without pytest; what kernels are made of; and what reads the source.
+MAY_NAME_INTERNALS = {"internals.py", "kernel_bits.py", "test_kernels.py", "test_audit_map.py"}
+INTERNAL = re.compile(r"(from |import )?skdplda(\.\w+)*\._[a-z]\w*( import.*|\.\w+)?", re.DOTALL)
+
+
+def test_tests_name_internals_in_one_place():
+    """In imports, and in texts that name a place to patch or are programs; and whatever is listed is used."""
+    outside, used = [], set()
+    for path in Path(__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found = [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+            if isinstance(node, ast.ImportFrom):
+                found = [f"{node.module}.{alias.name}" for alias in node.names]
+                used |= {alias.name for alias in node.names if node.module == "internals"}
+            elif isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            if path.name not in MAY_NAME_INTERNALS and any(INTERNAL.fullmatch(one.strip()) for one in found):
+                outside.append(f"{path.name}:{node.lineno}")
+    assert not outside, "name it in tests/internals.py, with the reason, or test it by what users call"
+    assert used - {"PLACES"} == set(PLACES)

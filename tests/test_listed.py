@@ -6,15 +6,13 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import ExactTables, ListedEStep, ListedTokens, annealed
+from internals import cgs as _cgs
 from numpy.testing import assert_array_equal
 from random_units import counts_of
 from test_gibbs import UNASSIGNED, assert_follows, corpus, law, places, tables
 
 from skdplda import PrivateCGSLDA
-from skdplda._kernels._listed import ListedTokens
-from skdplda.esteps._listed import ListedEStep
-from skdplda.exact._tables import ExactTables, annealed
-from skdplda.models import _cgs
 from skdplda.privacy import Randomness
 from skdplda.rounds import NoisePlan, TopicWordCounts
 

@@ -7,22 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import (
+    bayes_estimate,
+    document_lengths,
+    like_length,
+    moment_estimate,
+    moment_variance,
+    positions,
+    reconstruct,
+    refuse_raw,
+    split_variance,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, PrivacyLeakWarning
-from skdplda._kernels._reports import positions
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
-from skdplda.models._local_estimators import (
-    bayes_estimate,
-    document_lengths,
-    moment_estimate,
-    moment_variance,
-    reconstruct,
-    split_variance,
-)
-from skdplda.models._local_sampler import like_length, refuse_raw
 from skdplda.privacy import Randomness
 
 SEEDED = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -126,7 +127,7 @@ def test_without_noise_they_are_one_model(corpus, reconstruction):
 
 @SEEDED
 @pytest.mark.parametrize(
-    ("report", "n_corpora"), [({}, 10), ({"mechanism": "asymmetric"}, 4), ({"max_words_per_document": 12}, 10)]
+    ("report", "n_corpora"), [({}, 8), ({"mechanism": "asymmetric"}, 2), ({"max_words_per_document": 12}, 7)]
 )
 def test_planted_topics_are_found_and_the_likelihood_finds_them_better(report, n_corpora):
     """By 0.08, 0.19 and 0.09 nats, over 14 corpora with deviations of 0.05 at most: here are several."""
@@ -158,7 +159,7 @@ def test_reports_made_elsewhere(corpus):
 
 @SEEDED
 def test_any_number_of_threads_gives_the_same_model(corpus):
-    fits = [model(2.0, n_jobs=n, random_state=1).fit(corpus.data) for n in (1, 2, 4)]
+    fits = [model(2.0, n_jobs=n, random_state=1, max_iter=5).fit(corpus.data) for n in (1, 2, 4)]
     assert_array_equal(fits[0].components_, fits[1].components_)
     assert_array_equal(fits[0].components_, fits[2].components_)
 

@@ -8,15 +8,14 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import gap_tables as _gap_tables
+from internals import keystream, moment_estimate, moment_variance
+from internals import reports_kernel as kernel
 from numpy.testing import assert_array_equal
 from scipy import stats
 
 from skdplda import PrivacyLeakWarning
-from skdplda._kernels import _reports as kernel
-from skdplda._kernels._noise import keystream
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, coin_probability, randomize_bits
-from skdplda.local._channel import _gap_tables
-from skdplda.models._local_estimators import moment_estimate, moment_variance
 
 FOUND_BY_CHANCE = 1e-6
 MECHANISMS = ["symmetric", "asymmetric"]

@@ -9,13 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import GibbsEStep, answer_exactly, converse, rounds_of
 from scipy import stats
 
-from skdplda.esteps._gibbs import GibbsEStep
-from skdplda.exact._loop import answer_exactly
 from skdplda.privacy import Randomness, delta_of
 from skdplda.rounds import Ask, Bounded, Contributions, NoisePlan, Query, Spending, Tables, TopicWordCounts
-from skdplda.rounds._loop import converse, rounds_of
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)

@@ -7,13 +7,14 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
+from internals import HybridPlan
+from internals import is_below as _is_below
 from scipy.stats import chi2
 
 from skdplda import HDPLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.cli import main
 from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV
-from skdplda.models._hdp_accounting import HybridPlan
 from skdplda.privacy import (
     MECHANISMS,
     PartitionPlan,
@@ -27,10 +28,7 @@ from skdplda.privacy import (
     selection_event,
     zcdp_event,
 )
-from skdplda.privacy._noise import _is_below
-from skdplda.rounds import NoisePlan, Spending
-from skdplda.rounds._adaptive import FREQUENT_SHARE, WORDS_SHARE, topic_shares
-from skdplda.rounds._bounds import NORM_BOUND
+from skdplda.rounds import NORM_BOUND, NoisePlan, Spending
 
 every_mechanism = pytest.mark.parametrize("name", list(MECHANISMS))
 
@@ -120,17 +118,17 @@ def test_a_plan_keeps_its_target_and_wastes_little(name, epsilon):
 
 
 @every_mechanism
-def test_it_is_known_to_estimators_statements_and_the_command_line(name, capsys):
+def test_it_is_known_to_estimators_statements_and_the_command_line(name, capsys, stated_noise):
     law, X = mechanism_of(name), make_lda_corpus(60, 12, 2, random_state=0).data
     model = PrivateCGSLDA(2, mechanism=name, max_iter=2).fit(X)
     said = model.privacy_guarantee_.mechanism
     assert law.label in said and f"L{law.norm} norm" in said
     assert model.privacy_guarantee_.delta == (1e-5 if law.has_delta else 0.0)
     deviation = model.noise_deviation()["first_round"]
-    share = (
-        topic_shares(2, 1 - WORDS_SHARE - FREQUENT_SHARE, False)[0] if name == "gaussian" else 1.0
-    )  # of a budget that releases divide
-    assert deviation == pytest.approx(5.0 * law.deviation * model._plan().multipliers[0] / share**0.5)
+    if name == "gaussian":  # whose budget releases divide
+        assert deviation == pytest.approx(stated_noise(5.0, 1e-5, 2)["first_round"], rel=1e-4)
+    else:
+        assert deviation == pytest.approx(5.0 * NoisePlan.calibrate(name, 5.0, 1e-5, 2).deviation(0))
     delta = ["--delta", "1e-6"] if law.has_delta else []
     assert main(["cost", "--epsilon", "1", "--mechanism", name, *delta]) == 0
     assert law.label in " ".join(capsys.readouterr().out.split())

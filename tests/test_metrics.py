@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import likelihood
 from numpy.testing import assert_allclose
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
@@ -86,7 +87,7 @@ def test_log_likelihood_equals_the_definition(corpus, topics, monkeypatch):
     X = corpus.data.toarray()
     expected = (X * np.log(theta @ topics)).sum(axis=1)
     assert_allclose(log_likelihood(corpus.data, topics, theta), expected, rtol=1e-12)
-    monkeypatch.setattr("skdplda.metrics._likelihood._CHUNK", 20)
+    monkeypatch.setattr(likelihood, "_CHUNK", 20)
     assert_allclose(log_likelihood(X, topics, theta), expected, rtol=1e-12)
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import responsibilities, word_sums
 from scipy.special import logsumexp
-
-from skdplda._kernels._mixture import responsibilities, word_sums
 
 
 def reference(start, counts, log_phi, extra, prior, active, theta, n_updates):

@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from internals import draw_trials, private_score
+from internals import search as _search
+from internals import trials as _trials
 from scipy import stats
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -49,9 +52,8 @@ from skdplda import (
     release,
 )
 from skdplda.datasets import make_lda_corpus
-from skdplda.model_selection import PrivateSearchCV, _search, _trials, search_cost
-from skdplda.model_selection._trials import NORM_BOUND, draw_trials, private_score
-from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
+from skdplda.model_selection import PrivateSearchCV, search_cost
+from skdplda.privacy import NORM_BOUND, PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 from skdplda.published import PriTopLDA
 
 GRID_OF_TWO = {"n_components": [2, 3]}
@@ -159,7 +161,9 @@ def test_the_numbers_of_a_grid_of_one_law(law, public, trial):
 def test_sampled_candidates_whose_curves_cross_are_refused_before_data_are_read(change, grid):
     mixed = search(PrivateCGSLDA(**{"max_iter": 2, **change}), grid)
     for cost in (mixed.privacy_cost, mixed.trial_epsilon, lambda: mixed.fit("not looked at")):
-        with pytest.raises(ValueError, match=r"different laws.*sampling rate.*search each law on its own"):
+        with pytest.raises(
+            ValueError, match=r"different laws.*search each law on its own, with candidates of one sampling rate"
+        ):
             cost()
     assert search(PrivateCGSLDA(sampling_rate=0.1, max_iter=2)).privacy_cost().status == "proven"
 
@@ -482,7 +486,7 @@ def test_a_search_draws_scores_with_the_noise_of_its_plan(corpus, monkeypatch):
         seen.append((deviation, seed))
         return private_score(gains, trial, units, deviation, seed)
 
-    monkeypatch.setattr("skdplda.model_selection._search.private_score", watched)
+    monkeypatch.setattr(_search, "private_score", watched)
     searching = search(epsilon=2.0, mean_trials=3).fit(corpus.data)
     topics = PrivateCGSLDA(epsilon=searching.trial_epsilon(), max_iter=2).privacy_cost().event
     assert searching.privacy_guarantee_.event.event == topics

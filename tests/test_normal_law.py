@@ -5,8 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-
-from skdplda import _arithmetic as arithmetic
+from internals import arithmetic
 
 RANGES = {
     "mills": [(-37, 0, 6), (-1, 0, 6), (0, 1, 4), (0, 8, 4), (8, 60, 4), (60, 1e6, 4)],

@@ -246,11 +246,10 @@ def test_a_private_fit_on_units_keeps_only_what_it_released(corpus, noise):
     units = UnitMatrix(
         np.arange(0, 2 * N_DOCUMENTS + 1, 2), np.repeat(counts // 2, 2, axis=0) + (counts % 2).repeat(2, 0)
     )
-    public = units[:5].to_counts()
-    model = PCTD(3, max_iter=3, noise=noise).fit(units, public=public)
+    model = PCTD(3, max_iter=3, noise=noise).fit(units)
     names = set(model.get_params())
     for _ in range(2):
-        assert set(vars(model)) - names <= ALLOWED | {"public_perplexity_"}
+        assert set(vars(model)) - names <= ALLOWED
         for X in (corpus, units.to_counts()):
             assert list(found_in(model, X)) == []
             assert not numbers_in_pickle(model) & (secrets(X)[0] | {units.n_units})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from broken_variants import BROKEN, SOUND
+from internals import DEPENDENT, INDEPENDENT, Composition, design_of, largest_refuted, refutes, right_guesses
 from scipy.optimize import linprog
 from scipy.stats import binom, norm
 
@@ -21,9 +22,6 @@ from skdplda import (
     PrivateCGSLDA,
 )
 from skdplda.audit import audit_one_fit
-from skdplda.audit._designs import design_of
-from skdplda.audit._one_fit_bounds import DEPENDENT, INDEPENDENT, largest_refuted, refutes, right_guesses
-from skdplda.audit._pairs import Composition
 from skdplda.models import PCTD
 from skdplda.privacy import observe, observing
 

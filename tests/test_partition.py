@@ -7,16 +7,31 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from internals import (
+    FILLS,
+    MOST_ADAPTIVE,
+    MOST_UNITS_REROUTED,
+    REROUTED,
+    ROUNDS,
+    MeanOfRounds,
+    discount,
+    equal_share,
+    passing,
+    reroute,
+)
+from internals import binomial as _binomial
+from internals import mean_weights as _mean_weights
+from internals import partition_kernel as _partition
+from internals import survivors as _survivors
 from scipy import stats
 
-from skdplda._kernels import _partition
 from skdplda.privacy import (
     MECHANISMS,
+    NORM_BOUND,
     PartitionPlan,
     PrivacyGuarantee,
     Randomness,
     UnitWords,
-    _survivors,
     delta_of,
     epsilon_needed,
     gaussian_event,
@@ -24,18 +39,6 @@ from skdplda.privacy import (
     select_partitions,
     select_words,
 )
-from skdplda.privacy._partition import (
-    FILLS,
-    MOST_ADAPTIVE,
-    MOST_UNITS_REROUTED,
-    NORM_BOUND,
-    REROUTED,
-    ROUNDS,
-    discount,
-    equal_share,
-    reroute,
-)
-from skdplda.privacy._survivors import MeanOfRounds, _binomial, _mean_weights, passing
 from skdplda.published import PublishedItemFrequencySelector
 
 FALSE_ALARM = 1e-8  # of each statistical bound; there are 122 of them

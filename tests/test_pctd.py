@@ -8,18 +8,25 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from internals import (
+    ConsistentTables,
+    LastTable,
+    SegmentEStep,
+    SmoothedTables,
+    check_groups,
+    consistent,
+    equal_contributions,
+    pctd,
+    shortened,
+)
 from sklearn.base import clone
 
 from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PublicPrior
-from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery
-from skdplda.esteps._segments import SegmentEStep
-from skdplda.models._pctd_tables import ConsistentTables, LastTable, consistent
+from skdplda.plots import ConvergenceDisplay
 from skdplda.priors import WordPrior
 from skdplda.published import PublishedPCTD
-from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import NORM_BOUND, equal_contributions, shortened
-from skdplda.rounds._tables import SmoothedTables
+from skdplda.rounds import NORM_BOUND, TopicWordCounts
 from skdplda.semantics import UnitMatrix, word_similarity
 
 NOTHING = 1e-30  # a prior that is none
@@ -316,7 +323,7 @@ def test_proportions_are_a_fixed_point_of_em(units):
 def test_transform_works_by_blocks(units, monkeypatch):
     model = PCTD(3, max_iter=2).fit(units)
     whole = model.transform(units)
-    monkeypatch.setattr("skdplda.models._pctd.TRANSFORM_CELLS", 30)
+    monkeypatch.setattr(pctd, "TRANSFORM_CELLS", 30)
     np.testing.assert_array_equal(model.transform(units), whole)
     np.testing.assert_array_equal(np.concatenate([model.transform(units[[d]]) for d in range(40)]), whole)
     frame = model.set_output(transform="pandas").transform(units)
@@ -330,26 +337,13 @@ def test_units_and_their_counts_score_alike(units):
     assert model.perplexity(units, method="fold-in") > 1
 
 
-def test_convergence_is_followed_on_public_documents(units, planted):
+def test_convergence_is_followed_on_public_documents(planted):
     """Of planted topics the logarithm falls by 0.31 (over 20 corpora with deviation 0.075)."""
-    public = planted[0][:300]
-    model = PCTD(4, epsilon=np.inf, random_state=0).fit(planted[0], public=public)
-    assert model.public_perplexity_.shape == (35,)
-    assert model.public_perplexity_[-1] < model.public_perplexity_[0]
-    np.testing.assert_allclose(model.public_perplexity_[-1], model.perplexity(public), rtol=0.02)
-    public = random_units()[::2]
-    same = quiet(PCTD(3, max_iter=2, random_state=0), units, public=public.to_counts())
-    assert same.public_perplexity_.shape == (2,)
-    quiet(same, units)
-    assert not hasattr(same, "public_perplexity_")
-    with pytest.raises(ValueError, match="public must have the 25 words"):
-        PCTD(3).fit(units, public=sp.csr_array((3, 7)))
-    assert PCTD(3, max_iter=2).fit(units, public=public.to_counts().toarray().tolist()).public_perplexity_[0] > 1
-    with PrivacyAccountant(epsilon=9.0, delta=1e-4) as accountant:
-        for bad in (["text"], -np.ones((2, 25)), np.zeros((2, 25)), np.full((2, 25), np.nan)):
-            with pytest.raises(ValueError, match="public"):
-                PCTD(3, max_iter=2).fit(units, public=bad)
-    assert accountant.ledger == ()
+    public, reports = planted[0][:300], []
+    model = PCTD(4, epsilon=np.inf, random_state=0, callback=reports.append).fit(planted[0])
+    values = ConvergenceDisplay.from_reports(reports, public=public, estimator=model).values
+    assert len(values) == 35 and values[-1] < values[0]
+    np.testing.assert_allclose(values[-1], model.perplexity(public), rtol=0.02)
 
 
 def test_plain_counts_are_units_of_one_word(units):

@@ -10,18 +10,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import NoisySegmentEStep, likelihood_noise, noisy_segments, sum_noise
+from internals import pctd_noise as _pctd_noise
 from scipy import stats
 from scipy.special import softmax
 from sklearn.base import clone
 
 from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarning
-from skdplda.models import _pctd_noise
-from skdplda.models._pctd_noise import noisy_segments
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.published import PublishedPCTD
-from skdplda.published._pctd_noise import NoisySegmentEStep, likelihood_noise, sum_noise
-from skdplda.rounds._bounds import NORM_BOUND
-from skdplda.rounds._queries import TopicWordCounts
+from skdplda.rounds import NORM_BOUND, TopicWordCounts
 from skdplda.semantics import UnitMatrix
 
 published = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

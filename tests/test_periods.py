@@ -4,13 +4,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
+from internals import periods as _periods
 
 from skdplda import VIPSLDA, PrivacyAccountant, PrivacyGuarantee
-from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import BudgetExceededError, NoisyTopicsWarning
-from skdplda.models import _periods
-from skdplda.models._periods import PeriodEStep
 from skdplda.privacy import pure_event
 from skdplda.releases import ReleasedTopicModel
 from skdplda.rounds import NORM_BOUND
@@ -27,10 +25,20 @@ def model():
     return ReleasedTopicModel(TOPICS, WORDS, privacy_guarantee=promise, text={})
 
 
+class Told(ReleasedTopicModel):
+    """A model that is given the topic proportions of its documents."""
+
+    def transform(self, X):
+        return X
+
+
 def contribution(doc_topic, period, groups, without=None):
+    """Return the counts in steps of the bound, which are whole."""
+    topics = np.full((doc_topic.shape[1], 4), 0.25)
+    told = Told(topics, WORDS, privacy_guarantee=PrivacyGuarantee(epsilon=1.0), text={})
     kept = np.ones(len(period), bool) if without is None else groups != without
-    units = check_groups(groups[kept], kept.sum())
-    return PeriodEStep(doc_topic[kept], period[kept], 5, units).collect(None, 0, None).total
+    exact = told.topics_over_time(doc_topic[kept], period[kept], bins=range(6), epsilon=np.inf, groups=groups[kept])
+    return exact.counts.to_numpy() * NORM_BOUND
 
 
 @pytest.mark.parametrize("hostile", [False, True])
@@ -43,7 +51,7 @@ def test_a_unit_moves_the_sum_by_at_most_the_bound(hostile):
             doc_topic *= rng.choice([0.0, 1.0, 3.0, -1.0, np.inf, np.nan], doc_topic.shape)
         period, groups = rng.integers(-1, 5, 60), rng.choice([f"user {i}" for i in range(25)], 60)
         total = contribution(doc_topic, period, groups)
-        assert total.dtype == np.int64
+        assert (total == np.rint(total)).all()
         for user in np.unique(groups):
             moved = np.abs(total - contribution(doc_topic, period, groups, user)).sum()
             assert moved <= NORM_BOUND
@@ -95,6 +103,16 @@ def test_no_value_makes_a_release_fail(model):
     assert np.allclose(naive.sum(axis=1), 1, atol=1e-4) and naive.equals(zoned)
 
 
+def places(model, times, bins):
+    """Return the number of each document's period, -1 for none: each in turn is the only one about fruit."""
+    found = []
+    for i in range(len(times)):
+        texts = [FRUIT if i == j else METAL for j in range(len(times))]
+        fruit = model.topics_over_time(texts, times, bins=bins, epsilon=np.inf).counts.to_numpy()[:, 0] > 0.9
+        found.append(int(fruit.argmax()) if fruit.any() else -1)
+    return found
+
+
 def test_one_time_does_not_change_how_another_is_read(model):
     """Formats and resolutions that are inferred from all times would."""
     alone = model.topics_over_time([FRUIT], ["02.03.2030"], bins=MONTHS, epsilon=np.inf).counts
@@ -102,20 +120,19 @@ def test_one_time_does_not_change_how_another_is_read(model):
         both = model.topics_over_time([METAL, FRUIT], [other, "02.03.2030"], bins=MONTHS, epsilon=np.inf).counts
         assert both.equals(alone)
     later = datetime(2030, 11, 3, 1, tzinfo=ZoneInfo("America/New_York"), fold=1)
-    hours = _periods._checked_edges(["2030-11-03T05:00Z", "2030-11-03T06:00Z", "2030-11-03T07:00Z"])
-    assert _periods._periods_of([later.replace(fold=0), later], hours).tolist() == [0, 1]  # equal, by a clock put back
-    edges = _periods._checked_edges(["1960-01-01", "1980-01-01"])  # 1 is a date of 1970, True is none, though equal
-    assert [_periods._periods_of(given, edges).tolist() for given in ([True], [1, True])] == [[-1], [0, -1]]
+    hours = ["2030-11-03T05:00Z", "2030-11-03T06:00Z", "2030-11-03T07:00Z"]
+    assert places(model, [later.replace(fold=0), later], hours) == [0, 1]  # equal, by a clock put back
+    edges = ["1960-01-01", "1980-01-01"]  # 1 is a date of 1970, True is none, though equal
+    assert [places(model, given, edges) for given in ([True], [1, True])] == [[-1], [0, -1]]
 
 
-def test_no_time_of_a_column_of_dates_makes_a_release_fail():
+def test_no_time_of_a_column_of_dates_makes_a_release_fail(model):
     """Of another unit than the edges, finer than they are, or out of their range."""
     fine = pd.Series(np.array(["2030-01-09T00:00:00.123456789", "2030-02-03"], "M8[ns]"))
     far = pd.Series(np.array(["9999-01-01", "2030-02-03", "NaT", "2030-03-01"], "M8[s]"))
     for bins in (MONTHS, np.array(MONTHS, "M8[ns]"), np.array(MONTHS, "M8[s]")):
-        edges = _periods._checked_edges(bins)
-        assert _periods._periods_of(fine, edges).tolist() == [0, 1]
-        assert _periods._periods_of(far, edges).tolist() == [-1, 1, -1, -1]
+        assert places(model, fine, bins) == [0, 1]
+        assert places(model, far, bins) == [-1, 1, -1, -1]
 
 
 @pytest.mark.parametrize("bins", [None, 12, "month", ["2030-01-01"], MONTHS[::-1], [1, 1, 2], [1.0, np.nan]])

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from internals import release_guarantee as releases
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
@@ -33,7 +34,6 @@ from skdplda import (
 from skdplda.local import LocalRandomizer
 from skdplda.privacy import gaussian_event
 from skdplda.published import PriTopLDA
-from skdplda.releases import _guarantee as releases
 from skdplda.semantics import SemanticUnitVectorizer
 
 PUBLIC = ["pear", "plum", "zinc", "iron"]

@@ -5,15 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from dp_accounting import ComposedDpEvent
+from internals import HybridPlan
+from internals import divided_budget as divided
 from scipy import stats
 from scipy.optimize import brentq
 
 from skdplda import PrivateCGSLDA
-from skdplda.models._hdp_accounting import HybridPlan
 from skdplda.privacy import MECHANISMS, PrivacyAccountant, delta_of, epsilon_of, gaussian_event, plan_partition
-from skdplda.privacy._spending import divided
-from skdplda.rounds import NoisePlan, Spending
-from skdplda.rounds._spending import BudgetPlan
+from skdplda.rounds import BudgetPlan, NoisePlan, Spending
 
 
 @pytest.mark.parametrize(("mechanism", "factor"), [("gaussian", 1.0), ("laplace", 2**0.5)])

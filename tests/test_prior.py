@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from conversing import Conversation
 from gensim.models import KeyedVectors, Word2Vec
+from internals import Knowledge, least_share, order_of_topics, starting_topics
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
@@ -28,12 +29,9 @@ from skdplda import (
     PublicPrior,
     make_fdptm_pipeline,
 )
-from skdplda.models._base import OF_TOPICS, BaseRoundsModel
-from skdplda.priors._public import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
-from skdplda.priors._seeding import SEEDED_SHARE, order_of_topics, starting_topics
-from skdplda.rounds._adaptive import Knowledge, least_share
-from skdplda.rounds._bounds import NORM_BOUND
-from skdplda.rounds._spending import BudgetPlan
+from skdplda.models import BaseRoundsModel
+from skdplda.priors import WordPrior
+from skdplda.rounds import NORM_BOUND, BudgetPlan
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
 SPORT = ["hockey", "team", "goal", "season", "league"]
@@ -108,12 +106,12 @@ def test_texts_give_vectors_that_know_which_words_go_together():
 
 def test_few_texts_or_rare_words_have_no_vectors():
     texts = planted_texts()
-    assert PublicPrior.from_texts(texts[: LEAST_TEXTS - 1]).for_words(WORDS).vectors is None
-    rare = [*texts, *["quark hockey"] * (LEAST_DOCUMENTS - 1)]
+    assert PublicPrior.from_texts(texts[:49]).for_words(WORDS).vectors is None
+    rare = [*texts, *["quark hockey"] * 4]
     assert not PublicPrior.from_texts(rare).for_words([*WORDS, "quark"]).vectors[-1].any()
     enough = [*rare, "quark hockey"]
     assert PublicPrior.from_texts(enough).for_words([*WORDS, "quark"]).vectors[-1].any()
-    alike = PublicPrior.from_texts(["one two three"] * LEAST_TEXTS)  # all words in all texts: no information
+    alike = PublicPrior.from_texts(["one two three"] * 50)  # all words in all texts: no information
     assert alike.for_words(["one", "two"]).vectors is None
 
 
@@ -414,7 +412,7 @@ def test_seed_words_come_first_in_their_topics(everything):
     assert (start > 0).all()
     assert top(start[:, 0], 2) == {"orbit", "moon"} and top(start[:, 1], 2) == {"bread", "soup"}
     seeds = [[WORDS.index(word) for word in words] for words in SEEDS.values()]
-    assert all(start[rows, k].sum() >= SEEDED_SHARE for k, rows in enumerate(seeds))
+    assert all(start[rows, k].sum() >= 0.5 for k, rows in enumerate(seeds))
     assert top(start[:, 0], 5) == set(SPACE) and top(start[:, 1], 5) == set(FOOD)  # by the vectors
     assert top(start[:, 2], 5) == set(SPORT)  # the cluster that has no seeds
 
@@ -501,7 +499,7 @@ def test_public_topics_are_half_of_their_start(vectors):
     topics = np.random.default_rng(0).dirichlet(np.ones(15), 2)
     word_prior = (vectors + PublicPrior.from_topics(topics, WORDS)).for_words(WORDS)
     start = starting_topics(word_prior, 3)
-    assert (start[:, :2] >= SEEDED_SHARE * topics.T).all()
+    assert (start[:, :2] >= 0.5 * topics.T).all()
 
 
 def test_a_seeded_topic_without_words_starts_as_the_free_ones(vectors):
@@ -724,10 +722,11 @@ def test_topics_come_out_with_the_numbers_of_their_seeds_and_all_that_is_theirs(
     assert plain.components_[1, 10:].sum() > plain.components_[[0, 2], 10:].sum()
 
     turn, made = np.array([1, 2, 0]), BaseRoundsModel._model_of
+    of_topics = ("components_", "signal_to_noise_", "topic_signal_to_noise_", "doc_topic_prior_")
 
     def turned(self, *given):
         fitted = made(self, *given)
-        return fitted | {name: fitted[name][turn] for name in OF_TOPICS if name in fitted}
+        return fitted | {name: fitted[name][turn] for name in of_topics if name in fitted}
 
     def stop(report):
         if report.n_done == 3:

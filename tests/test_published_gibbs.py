@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import PUBLISHED, fit_published, laplace
+from internals import sequential_kernel as _sequential
 from scipy import special, stats
 
-from skdplda._kernels import _sequential
-from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
-from skdplda.published._gibbs_sampler import PUBLISHED, fit_published, laplace
+from skdplda.privacy import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 
 PRIORS = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01}
 

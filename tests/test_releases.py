@@ -12,6 +12,7 @@ from io import BytesIO
 import numpy as np
 import pandas as pd
 import pytest
+from forged_files import checksum, members_of, write_members
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -30,8 +31,8 @@ from skdplda import (
     release,
 )
 from skdplda.metrics import coherence, gensim_dictionary
+from skdplda.privacy import PrivacyAccountant
 from skdplda.published import InherentPrivacyLDA, PriTopLDA
-from skdplda.releases import _file
 
 WORDS = ["plum", "pear", "apple", "zinc", "iron", "copper"]  # public, and in no order
 FRUIT, METAL = "Apple pear plum pear", "iron zinc, and copper"
@@ -335,14 +336,11 @@ def test_patterns_in_use_are_quick_on_long_words(pattern):
 def forged(path, array=None, **values):
     """Write a model whose header or array was edited, its checksum made anew."""
     model = toy(vocabulary=["a", "b", "c"])
-    members = _file._members(model._values(), model._arrays())
+    members = members_of(model)
     header = json.loads(members["header.json"]) | values
     members["header.json"] = json.dumps(header).encode()
     members["topic_word.npy"] = array or members["topic_word.npy"]
-    members["sha256.txt"] = _file._digest(members).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+    write_members(path, members)
     return path
 
 
@@ -426,6 +424,70 @@ def test_control_characters_reach_no_terminal(text, tmp_path):
         toy(vocabulary=["a", "b", text])
 
 
+FACTS = {"label": "Tea & iron", "owner": "A library", "date": "2030-01-31", "purpose": "to see", "region": "Europe"}
+# Of schemas/deployments-schema.yaml, commit 3e9c812 of github.com/opendp/deployments-registry-data: what may be said.
+REGISTRY = {
+    "basic": "name data_curators intended_use data_product_type data_product_region description publication_date"
+    " data_product_sector",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details privacy_parameters privacy_parameters_details",
+    "deployment_model": "model_name model_name_details actors release_type release_type_details data_source_type"
+    " data_source_type_details access_type access_type_details",
+    "accounting": "post_processing composition",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms justification",
+    "administrative": "sources notes registry_authors",
+}
+WORDS_OF_REGISTRY = {
+    "data_product_type": {"Machine learning model"},
+    "variant_name": {"Pure DP", "Approximate DP"},
+    "model_name": {"Local", "Central"},
+    "release_type": {"One release", "Many releases"},
+    "data_source_type": {"Static"},
+    "access_type": {"Non-interactive"},
+}
+
+
+def test_a_card_tells_who_released_what_and_what_was_released_before(tmp_path):
+    guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6, status="proven", reference="x")
+    details = {"estimator": "LDA", "parameters": {"epsilon": 0.5, "alpha": None}}
+    ledger = PrivacyAccountant(epsilon=3.0, delta=1e-5)
+    with pytest.raises(ValueError, match=r"a registry entry needs describe\(label=..., owner=..., date=..."):
+        toy(privacy_guarantee=guarantee).card("registry")
+    for label in ("words", "topics"):
+        ledger.spend(guarantee, label=label)
+    model = toy(privacy_guarantee=guarantee, details=details).describe(ledger=ledger, **FACTS)
+    model.save(tmp_path / "model.zip")
+    again = load_released(tmp_path / "model.zip")
+    text = again.card()
+    assert text == model.card()
+    for said in ("* Owner: A library", "* Date: 2030-01-31", "* Label: Tea &amp; iron", "words; epsilon = 1, delta"):
+        assert said in text
+    assert "keep together: epsilon = 3, delta = 1e-5 per document" in text
+    assert "| epsilon, in all | 1 |" in text and "| epsilon of the topics alone | 0.5 |" in text and "alpha" not in text
+    entry = json.loads(again.card("registry"))
+    assert (entry["status"], entry["tier"], entry["url_slug"]) == ("Draft", 3, "tea_iron")
+    for part, fields in entry["deployment"].items():
+        assert set(fields) <= set(REGISTRY[part].split())
+        for name, value in fields.items():
+            assert value in WORDS_OF_REGISTRY.get(name, [value])
+    assert set(REGISTRY["basic"].split()) - set(entry["deployment"]["basic"]) == {"data_product_sector"}
+    loss = entry["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6} and loss["privacy_unit"] == "document"
+    assert entry["deployment"]["deployment_model"]["release_type"] == "Many releases"
+
+
+@pytest.mark.parametrize("facts", [{"color": "red"}, {"owner": ""}, {"owner": 3}, {"date": "31.1.2030"}])
+def test_facts_of_a_card_are_named_and_checked(facts):
+    with pytest.raises(ValueError, match=r"facts must be str, named label, owner|Invalid isoformat"):
+        toy().describe(**facts)
+    with pytest.raises(ValueError, match="control characters"):
+        toy().describe(owner="a\x1b[2J")
+    with pytest.raises(ValueError, match="unit"):
+        toy().describe(ledger=PrivacyAccountant(epsilon=1.0, unit="user"))
+    with pytest.raises(ValueError, match="only a proven, finite guarantee can be registered"):
+        toy().card("registry")
+
+
 def test_markup_in_any_string_is_inert_on_the_cards():
     evil = "</pre>```<script>alert(1)</script> & more"
     guarantee = PrivacyGuarantee(
@@ -477,8 +539,7 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
     path = tmp_path / "model.zip"
 
     def rewrite(changes, compression=zipfile.ZIP_STORED):
-        with zipfile.ZipFile(BytesIO(released._content())) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
+        members = members_of(released)
         with zipfile.ZipFile(path, "w", compression) as archive:
             for name, data in {**members, **changes(members)}.items():
                 archive.writestr(name, data)
@@ -487,8 +548,7 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
     def header(**values):
         def changes(members):
             edited = json.dumps({**json.loads(members["header.json"]), **values}).encode()
-            digest = _file._digest({**members, "header.json": edited})
-            return {"header.json": edited, "sha256.txt": digest.encode()}
+            return {"header.json": edited, "sha256.txt": checksum({**members, "header.json": edited})}
 
         return changes
 
@@ -536,7 +596,7 @@ def test_an_interrupted_save_leaves_the_former_file(released, tmp_path, monkeypa
     def interrupt(*values):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_file, "pack", interrupt)
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", interrupt)
     with pytest.raises(KeyboardInterrupt):
         released.save(path, overwrite=True)
     assert path.read_bytes() == before

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from internals import layout, neighbours
 from scipy.cluster.hierarchy import dendrogram, linkage
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -24,10 +25,8 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
-from skdplda.metrics import topic_distances
+from skdplda.metrics import apart, topic_distances
 from skdplda.reports import report
-from skdplda.reports._pictures import layout
-from skdplda.reports._report import MOST_PICTURED, neighbours
 
 MODELS = [
     PrivateCGSLDA(3, max_iter=3),
@@ -90,16 +89,22 @@ def test_every_model_has_a_page(model, tmp_path):
     path = report(model, tmp_path / "topics.html", feature_names=corpus.feature_names)
     content, page = read(path)
     text = " ".join(page.text)
-    assert all(word in text for row in model.top_words(10, corpus.feature_names).to_numpy() for word in row)
+    told = model.top_words(10, corpus.feature_names, mark_noise=True).to_numpy()
+    assert all(word in text for row in told for word in row if not word.startswith("("))
+    assert all(model.top_words(3, corpus.feature_names).iloc[topic, 0] in text for topic in range(3))
     for line in str(model.privacy_guarantee_).splitlines()[1:]:
-        assert line.strip().split(": ", 1)[-1].strip() in text.replace("\n", " ")
-    assert page.tags.count("h1") == 1 and page.tags.count("h2") >= 5 and page.tags.count("svg") >= 2
-    captions = [part.split("<", 1)[0] for part in content.split("caption>")[1::2]]
-    assert captions and all("epsilon" in caption for caption in captions)
+        told = line.strip().split(": ", 1)[-1].strip()
+        assert told in text.replace("\n", " ") or "pip install dp-accounting" in told
+    kept = 3 - int(model.topic_info()["noise"].fillna(False).sum())
+    assert page.tags.count("h1") == 1 and page.tags.count("h2") == 3 + 2 * (kept > 1) + 1
+    assert page.tags.count("article") == 3 and page.tags.count("svg") == 4 * (kept > 1)
+    assert ("details" in page.tags) == (kept < 3)
+    captions = [part.split(">", 1)[1].split("<", 1)[0] for part in content.split("caption")[1:] if part[0] in "'\">"]
+    assert captions and any("epsilon" in caption for caption in captions)
 
 
 def test_a_page_loads_and_runs_nothing_and_describes_its_pictures(tmp_path):
-    model = PrivateCGSLDA(3, max_iter=3).fit(make_lda_corpus(200, 25, 3, random_state=0).data)
+    model = PrivateCGSLDA(3, epsilon=50.0).fit(make_lda_corpus(2000, 25, 3, random_state=0).data)
     content, page = read(report(model, tmp_path / "topics.html"))
     assert not {"script", "link", "img", "iframe", "object", "embed", "form", "base"} & set(page.tags)
     names = [name for name, _ in page.attributes]
@@ -110,8 +115,8 @@ def test_a_page_loads_and_runs_nothing_and_describes_its_pictures(tmp_path):
         page.attributes
     )
     pictures = [value for name, value in page.attributes if name == "aria-label" and "topics" in value]
-    assert len(pictures) == page.tags.count("svg") == 3
-    assert ("lang", "en") in page.attributes and ("scope", "row") in page.attributes
+    assert len(pictures) == page.tags.count("svg") == 4  # a map and a tree, for wide and for narrow screens
+    assert ("lang", "en") in page.attributes and ("href", "#main") in page.attributes
     assert "prefers-color-scheme: dark" in content and "width=device-width" in content
 
 
@@ -200,12 +205,12 @@ def many(n_topics, signal=None):
     return ReleasedTopicModel(topics, words, privacy_guarantee=PrivacyGuarantee(epsilon=1.0), signal_to_noise=signal)
 
 
-@pytest.mark.parametrize("n_topics", [MOST_PICTURED, MOST_PICTURED + 1, 1500])
+@pytest.mark.parametrize("n_topics", [200, 201, 1500])
 def test_a_page_of_many_topics_has_a_table_in_place_of_pictures(n_topics, tmp_path):
     model = many(n_topics, np.full((n_topics, 30), 2.0))
     content = report(model, tmp_path / "page.html").read_text(encoding="utf-8")
-    pictures = n_topics <= MOST_PICTURED
-    assert content.count("<svg") == 3 * pictures
+    pictures = n_topics <= 200
+    assert content.count("<svg") == 4 * pictures
     assert ("Nearest topics" in content) is not pictures
     for name in ("map", "hierarchy"):
         assert (f'<section id="{name}"' in content) is pictures
@@ -214,19 +219,57 @@ def test_a_page_of_many_topics_has_a_table_in_place_of_pictures(n_topics, tmp_pa
 
 def test_the_nearest_topic_is_the_one_of_the_least_distance():
     model = many(40)
-    nearest, distance = neighbours(model)
+    kept = np.arange(40) != 7
+    nearest, distance = neighbours(model, np.flatnonzero(kept))
     roots = np.sqrt(model.topic_word_)
     apart = np.sqrt(((roots[:, None] - roots[None]) ** 2).sum(axis=2) / 2)
     np.fill_diagonal(apart, np.inf)
-    np.testing.assert_array_equal(nearest, apart.argmin(axis=1))
-    np.testing.assert_allclose(distance, apart.min(axis=1), atol=1e-9)
+    apart[:, 7] = np.inf
+    np.testing.assert_array_equal(nearest, apart[kept].argmin(axis=1))
+    np.testing.assert_allclose(distance, apart[kept].min(axis=1), atol=1e-9)
 
 
 def test_the_nearest_cluster_is_the_one_of_the_largest_cosine():
     rng = np.random.default_rng(0)
     fitted = EmbeddingTopics(5, epsilon=50.0, max_iter=2).fit(rng.normal(size=(300, 8)))
-    nearest, distance = neighbours(fitted)
+    nearest, distance = neighbours(fitted, np.arange(5))
     apart = topic_distances(fitted)
     np.fill_diagonal(apart, np.inf)
     np.testing.assert_array_equal(nearest, apart.argmin(axis=1))
     np.testing.assert_allclose(distance, apart.min(axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize(("n_boxes", "width"), [(2, 340), (10, 1000), (60, 340), (200, 1000)])
+def test_nothing_of_a_map_lies_on_anything_else(n_boxes, width):
+    rng = np.random.default_rng(n_boxes)
+    boxes = np.stack([rng.uniform(20, 150, n_boxes), rng.uniform(20, 100, n_boxes)], axis=1)
+    for places in (rng.normal(width / 2, 60, (n_boxes, 2)), np.full((n_boxes, 2), 5.0)):
+        found, height = apart(places, boxes, width)
+        between = np.abs(found[:, None] - found[None])
+        over = (between < (boxes[:, None] + boxes[None]) / 2).all(axis=2) & ~np.eye(n_boxes, dtype=bool)
+        assert not over.any()
+        assert (found - boxes / 2 >= 0).all() and (found + boxes / 2 <= [width, height]).all()
+
+
+def test_what_stands_out_comes_first_and_noise_is_folded_away(tmp_path):
+    """Topics 0 and 2 are the same noise: they are in no picture, and near to nothing."""
+    topics = np.array([[0.25] * 4, [0.7, 0.1, 0.1, 0.1], [0.25] * 4, [0.1, 0.1, 0.7, 0.1]])
+    signal = np.array([[0.1] * 4, [50.0, -5, -5, -5], [0.1] * 4, [-5, -5, 30.0, 8.0]])
+    words = ["pear", "http", "zinc", "iron"]
+    model = ReleasedTopicModel(
+        topics,
+        words,
+        privacy_guarantee=PrivacyGuarantee(epsilon=1.0),
+        signal_to_noise=signal,
+        topic_sizes=[0.4, 0.2, 0.3, 0.1],
+    )
+    assert model.top_words(4, mark_noise=True).to_numpy()[3].tolist() == ["zinc", "iron", "(http)", "(pear)"]
+    assert model.topic_info()["words"][3][:2] == ["zinc", "iron"]
+    content, _ = read(report(model, tmp_path / "page.html"))
+    places = [content.index(f'id="topic-{topic}"') for topic in (1, 3, 0, 2)]
+    assert places == sorted(places) and places[1] < content.index("<summary>2 topics that may be noise") < places[2]
+    pictures = content[content.index('<section id="map"') : content.index('<section id="privacy"')]
+    assert "Topic 1 (<bdi>pear" in pictures and "Topic 0" not in pictures and "Topic 2" not in pictures
+    card = content[places[1] : content.index("<details>")]
+    assert "http" not in card and "pear" not in card  # they are more of another topic
+    assert "<bdi>zinc</bdi>" in card and "width:93.8%" in card and "left:87.5%;width:12.5%" in card

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from gensim.models import KeyedVectors
+from internals import points as _points
+from internals import similarity as _similarity
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -14,7 +16,6 @@ from skdplda import PCTD, PrivateCGSLDA, privacy_guarantee
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import make_coherence_scorer
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix, word_similarity
-from skdplda.semantics._similarity import _points
 
 TEXT = 'The cat sat. "A dog ran!" It saw a cat, a dog and a fox\n\nA fox sat'
 WORDS = ["cat", "dog", "fox", "sat", "ran", "saw"]
@@ -263,7 +264,7 @@ def dense_similarity(vectors, threshold, top_n):
 @pytest.mark.parametrize("top_n", [None, 1, 4])
 @pytest.mark.parametrize("cells", [2**25, 100])
 def test_similarity_is_the_dense_one(top_n, cells, monkeypatch):
-    monkeypatch.setattr("skdplda.semantics._similarity.BLOCK_CELLS", cells)
+    monkeypatch.setattr(_similarity, "BLOCK_CELLS", cells)
     vectors = np.random.default_rng(0).normal(size=(40, 3))
     words = [f"w{i}" for i in range(40)]
     R = word_similarity(words, vectors, threshold=0.7, top_n=top_n, normalize=False)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from internals import MOST_TOKENS, bounded_elsewhere, check_groups, shortened, unit_weights
 from random_units import counts_of, norm, random_corpus
 
-from skdplda._validation import check_groups
-from skdplda.rounds import Contributions
-from skdplda.rounds._bounds import MOST_TOKENS, NORM_BOUND, bounded_elsewhere, shortened, unit_weights
+from skdplda.rounds import NORM_BOUND, Contributions
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -125,6 +124,31 @@ def test_no_number_of_documents_makes_a_row_larger(n_parts):
     sums = Contributions((1, 1))
     sums.add_rows(np.array([[2.0 * NORM_BOUND]]), n_parts)
     assert not sums.bounded().total.any()
+
+
+def test_a_unit_in_two_calls_is_refused():
+    sums, one, zero = Contributions((1, 1)), np.ones((1, 1)), np.zeros(1, int)
+    sums.add_scaled(one, zero, np.array([1]), 3)
+    sums.add_scaled(np.ones((0, 1)), np.zeros(0, int), np.zeros(0, int), 3)
+    for again in (np.array([1]), np.array([2, 1])):
+        with pytest.raises(ValueError, match="unit must be above 1, the largest of the calls before; got 1"):
+            sums.add_scaled(np.ones((len(again), 1)), 0 * again, again, 3)
+    for add in (lambda: sums.add_whole(one, zero, zero, 3), lambda: sums.add_rows(one)):
+        with pytest.raises(ValueError, match=r"must not follow add_scaled: what a unit gives to both"):
+            add()
+    sums.add_scaled(one, zero, np.array([2]), 3)
+    assert sums.bounded().total[0, 0] == 2 * (NORM_BOUND - 1)
+
+
+def test_no_array_behind_a_sum_of_kernels_can_be_written_to():
+    owner = np.zeros((4, 3), np.int64)
+    foreign = np.frombuffer(bytearray(96), np.int64)
+    for total in (owner, owner.T, foreign, np.asarray(memoryview(bytearray(96)).cast("q"))):
+        found = bounded_elsewhere(total, 2, 1).total
+        assert not found.flags.writeable
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            found.flags.writeable = True
+    assert not owner.flags.writeable
 
 
 def test_what_is_bounded_is_not_added_to():

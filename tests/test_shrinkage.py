@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy.optimize import minimize
-
-from skdplda._arithmetic import mixture_weights
-from skdplda.priors._shrinkage import (
+from internals import (
     ABOVE,
     AT_MEAN,
     BELOW,
@@ -25,11 +21,14 @@ from skdplda.priors._shrinkage import (
     RATIOS,
     WIDTH,
     loglinear,
+    mixture_weights,
     principal,
     shrink_frequencies,
     shrink_ratios,
     unit_columns,
 )
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 
 
 @pytest.fixture
@@ -190,7 +189,7 @@ def slow_ratios(y, base, deviation):
 def test_ratios_are_posterior_means(rng):
     base, deviation = rng.uniform(5, 20, (30, 3)), rng.uniform(1, 4, 30)
     counts = base * rng.choice([0.2, 1, 2], (30, 3)) + deviation[:, None] * rng.standard_normal((30, 3))
-    found = shrink_ratios(counts, base, deviation)
+    found, _ = shrink_ratios(counts, base, deviation)
     for k in range(3):
         assert_allclose(found[:, k], slow_ratios(counts[:, k], base[:, k], deviation), rtol=1e-9)
 
@@ -198,7 +197,7 @@ def test_ratios_are_posterior_means(rng):
 def test_ratios_without_noise_are_those_of_the_counts(rng):
     base = rng.uniform(5, 20, (300, 2))
     ratios = rng.choice([0.1, 0.5, 1.0, 3.0], (300, 2))
-    assert_allclose(shrink_ratios(base * ratios, base, np.full(300, 1e-4)), ratios, rtol=1e-3)
+    assert_allclose(shrink_ratios(base * ratios, base, np.full(300, 1e-4))[0], ratios, rtol=1e-3)
 
 
 def test_ratios_of_noise_alone_are_one(rng):
@@ -208,16 +207,16 @@ def test_ratios_of_noise_alone_are_one(rng):
     """
     base = np.repeat(100 * zipf(400)[:, None], 100, axis=1)
     counts = base + 20 * rng.standard_normal(base.shape)
-    error = np.abs(shrink_ratios(counts, base, np.full(400, 20.0)) - 1)
+    error = np.abs(shrink_ratios(counts, base, np.full(400, 20.0))[0] - 1)
     assert (error.max(axis=0) > 0.2).sum() < 14
-    assert_allclose(shrink_ratios(base, base, np.full(400, 20.0)), 1, atol=0.01)
+    assert_allclose(shrink_ratios(base, base, np.full(400, 20.0))[0], 1, atol=0.01)
 
 
 def test_ratios_are_nearer_to_the_truth_than_the_counts(rng):
     base = np.repeat(2000 * zipf(400)[:, None], 3, axis=1)
     truth = base * np.where(rng.random(base.shape) < 0.2, 4.0, 0.25)
     counts = truth + 5 * rng.standard_normal(base.shape)
-    found = base * shrink_ratios(counts, base, np.full(400, 5.0))
+    found = base * shrink_ratios(counts, base, np.full(400, 5.0))[0]
     assert np.sum((found - truth) ** 2) < 0.7 * np.sum((np.maximum(counts, 0) - truth) ** 2)
     assert np.sum((found - truth) ** 2) < 0.5 * np.sum((base - truth) ** 2)
 
@@ -225,13 +224,13 @@ def test_ratios_are_nearer_to_the_truth_than_the_counts(rng):
 def test_ratios_move_with_words_and_topics(rng):
     base = rng.uniform(5, 20, (60, 3))
     counts, deviation = base * rng.gamma(1.0, 1.0, (60, 3)), rng.uniform(1, 3, 60)
-    found, words, topics = shrink_ratios(counts, base, deviation), rng.permutation(60), rng.permutation(3)
-    assert_allclose(shrink_ratios(counts[words], base[words], deviation[words]), found[words], rtol=1e-9)
-    assert_allclose(shrink_ratios(counts[:, topics], base[:, topics], deviation), found[:, topics], rtol=1e-12)
+    found, words, topics = shrink_ratios(counts, base, deviation)[0], rng.permutation(60), rng.permutation(3)
+    assert_allclose(shrink_ratios(counts[words], base[words], deviation[words])[0], found[words], rtol=1e-9)
+    assert_allclose(shrink_ratios(counts[:, topics], base[:, topics], deviation)[0], found[:, topics], rtol=1e-12)
     order = np.argsort(counts[:, 0])
-    alike = shrink_ratios(counts[order, :1], np.full((60, 1), 10.0), np.full(60, 2.0))
+    alike, _ = shrink_ratios(counts[order, :1], np.full((60, 1), 10.0), np.full(60, 2.0))
     assert (np.diff(alike[:, 0]) >= -1e-9).all()
-    nothing = shrink_ratios(np.zeros((60, 3)), base, deviation)
+    nothing, _ = shrink_ratios(np.zeros((60, 3)), base, deviation)
     assert (nothing >= RATIOS[0]).all() and (nothing <= 1).all()
 
 

@@ -5,11 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from skdplda.exact._tables import ExactTables, annealed
-from skdplda.models._vips_tables import OnlineTables
-from skdplda.rounds._bounds import word_weights
-from skdplda.rounds._tables import SmoothedTables, initial_table, model_noise
+from internals import ExactTables, OnlineTables, SmoothedTables, annealed, initial_table, model_noise, word_weights
 
 NORM_BOUND = 2**20  # the norm bound of a contribution, in the integers of a sum
 SHAPE = (7, 3)

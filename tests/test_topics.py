@@ -21,7 +21,6 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import topic_distances, topic_map, topic_relevance
-from skdplda.models._topics import RELEVANCE
 from skdplda.priors import WordPrior
 
 TOPICS = np.array([[0.5, 0.3, 0.2, 0.0], [0.4, 0.35, 0.25, 0.0], [0.3, 0.0, 0.0, 0.7]])
@@ -80,18 +79,20 @@ def test_relevance_is_equation_1_of_its_paper():
 # --- words --------------------------------------------------------------------------------------------------
 
 
-def test_words_are_ordered_by_relevance_or_by_probability(model):
+def test_words_are_ordered_by_relevance_or_by_probability():
+    given = {"privacy_guarantee": PrivacyGuarantee(epsilon=1.0), "topic_sizes": [0.5, 0.25, 0.25]}
+    model = ReleasedTopicModel(TOPICS, WORDS, **given)
     by_probability = model.top_words(4, relevance=1).to_numpy()
     np.testing.assert_array_equal(by_probability, np.array(WORDS)[np.argsort(-TOPICS, axis=1, kind="stable")])
-    scores = topic_relevance(TOPICS, RELEVANCE, [0.5, 0.25, 0.25])
+    scores = topic_relevance(TOPICS, 0.8, [0.5, 0.25, 0.25])
     np.testing.assert_array_equal(model.top_words(4), np.array(WORDS)[np.argsort(-scores, axis=1, kind="stable")])
     assert model.top_words(1, relevance=0)[0].tolist() == ["pear", "plum", "zinc"]
 
 
-def test_noise_is_put_into_parentheses(model):
+def test_noise_is_put_into_parentheses_and_comes_last(model):
     """The threshold for four words is the root of 2 log 4, 1.67."""
     shown = model.top_words(4, relevance=1, mark_noise=True).to_numpy().tolist()
-    assert shown[0] == ["(the)", "pear", "plum", "(zinc)"]
+    assert shown[0] == ["pear", "plum", "(the)", "(zinc)"]
     assert shown[1] == ["(the)", "(pear)", "(plum)", "(zinc)"]
     assert shown[2] == ["zinc", "(the)", "(pear)", "(plum)"]
     info = model.topic_info()

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from internals import transcripts as _transcripts
 from numpy.testing import assert_array_equal
 
 from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
-from skdplda.models import _transcripts
 from skdplda.published import PublishedVIPSLDA
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning", "ignore::UserWarning")

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import MIN_EXP_DIGAMMA, e_step, exp_digamma, expected_topics
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import digamma
-
-from skdplda._kernels._variational import MIN_EXP_DIGAMMA, e_step, exp_digamma, expected_topics
 
 
 def arrays_of(X):

@@ -9,18 +9,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import TOKEN_WEIGHT, VariationalEStep, check_groups, cut_documents, disk, total_of
 
 from skdplda import VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
-from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
-from skdplda.esteps._variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
 from skdplda.published import PublishedVIPSLDA, vips_noise_multiplier
-from skdplda.rounds import TopicWordCounts
-from skdplda.rounds._bounds import NORM_BOUND, total_of
-from skdplda.rounds._documents import cut_documents
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds import NORM_BOUND, NoisePlan, TopicWordCounts
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))
@@ -295,7 +291,7 @@ def test_the_steps_follow_the_papers_rule():
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 @pytest.mark.parametrize("parameters", FORMS)
 def test_documents_on_disk(tmp_path, parameters, monkeypatch):
-    monkeypatch.setattr("skdplda.datasets._disk.BLOCK", 7)
+    monkeypatch.setattr(disk, "BLOCK", 7)
     counts = write_counts(tmp_path / "corpus", [X[:4], X[4:25].toarray(), X[25:]])
     expected, found = (model(random_state=0, **parameters).fit(data) for data in (X, counts))
     if parameters.get("learning_method") == "online" or parameters.get("epsilon") == INF:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from internals import Tokens
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
@@ -28,7 +29,6 @@ from skdplda import (
 from skdplda.metrics import gensim_dictionary
 from skdplda.privacy import PartitionPlan, level_parts, plan_partition
 from skdplda.published import PublishedItemFrequencySelector
-from skdplda.vocabulary._levels import Tokens
 
 COMMON = ["apple", "pear", "plum", "iron", "zinc", "tin"]
 CANARY = "wolframite"

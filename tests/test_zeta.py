@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import zeta
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
-
-from skdplda._kernels._zeta import zeta
 
 
 def reference(X, phi, tol):

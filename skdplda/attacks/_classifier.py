@@ -15,8 +15,6 @@ from skdplda.attacks._result import AttackResult
 from skdplda.attacks._shadow import check_seed, reseed
 from skdplda.attacks._statistics import check_documents
 
-__all__ = ["ClassifierAttack", "shadow_classifier_attack"]
-
 LEAST_CERTAIN = 1e-9  # keeps the logarithm of a probability finite; chosen by hand
 
 

@@ -17,8 +17,6 @@ from skdplda.attacks._shadow import check_seed, released_topics, reseed, train_s
 from skdplda.attacks._simple import threshold_attack, vocabulary_attack
 from skdplda.attacks._statistics import check_documents
 
-__all__ = ["ExperimentResults", "membership_experiment"]
-
 HUANG = ("max", "std", "negative_entropy")
 ATTACKS = {  # name -> of shadow models
     "online": likelihood_ratio_attack,
@@ -132,10 +130,8 @@ def membership_experiment(
     selection : {"own", "target"}, default="own"
         Of a pipeline that selects words before its last step: each shadow model selects its own, or all take those with
         which the target was released, as in [1]_, and only the last step is trained.
-    topic_word : callable, default=None
-        As in `train_shadow_models`.
-    directory : path-like, default=None
-        As in `train_shadow_models`; each repetition has a folder in it.
+    topic_word, directory : as in `train_shadow_models`
+        Each repetition has a folder in the directory.
     n_jobs : int, default=None
         Models trained at a time, as in joblib.
     random_state : int, default=None

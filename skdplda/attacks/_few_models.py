@@ -13,8 +13,6 @@ from skdplda.attacks._lira import LEAST_MODELS, RIDGE, observed_and_shadows
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._statistics import check_documents, check_topic_word, document_statistics
 
-__all__ = ["bayesian_ratio_attack", "quantile_attack", "relative_attack"]
-
 MOST_FREEDOM = 1e6  # degrees of freedom above which Student's law is the normal one
 
 
@@ -37,14 +35,8 @@ def bayesian_ratio_attack(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_components, n_words)
-        As in `likelihood_ratio_attack`.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        As there.
-    members : array-like of shape (n_documents,)
-        As there.
-    shadows : ShadowModels
-        As there; at least two shadow models with, and two without, each document.
+    topic_word, X, members, shadows : as in `likelihood_ratio_attack`
+        At least two shadow models with, and two without, each document.
     statistics : sequence of str, default=None
         Those of the shadow models to use; None takes all, as if they were independent.
     n_jobs : int, default=None
@@ -133,14 +125,8 @@ def relative_attack(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_components, n_words)
-        As in `likelihood_ratio_attack`.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        As there.
-    members : array-like of shape (n_documents,)
-        As there.
-    shadows : ShadowModels
-        As there; the shadow models must have the statistic "zeta", a log-likelihood.
+    topic_word, X, members, shadows : as in `likelihood_ratio_attack`
+        The shadow models must have the statistic "zeta", a log-likelihood.
     mode : {"online", "offline"}, default="online"
         Offline uses only the models that were trained without the document; online, both kinds count half.
     gamma : float, default=1.0
@@ -203,12 +189,8 @@ def quantile_attack(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_topics, n_words)
-        As in `threshold_attack`.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        As in `threshold_attack`.
-    members : array-like of bool of shape (n_documents,)
-        As in `threshold_attack`.
+    topic_word, X, members : as in `threshold_attack`
+        The target's topics, the documents that it may have seen, and the truth.
     reference : array-like or sparse matrix of shape (n_reference, n_words)
         Documents that the target was not trained on; at least 20.
     statistic : str or callable, default="zeta"

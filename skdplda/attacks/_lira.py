@@ -8,8 +8,6 @@ from skdplda._types import ArrayLike, Matrix, Sequence
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._statistics import document_statistics
 
-__all__ = ["likelihood_ratio_attack"]
-
 LEAST_MODELS = 2  # of a kind: a variance needs two
 # Of the mean square, added to a variance, so that statistics that never change decide nothing. Chosen by hand.
 RIDGE = 1e-12
@@ -33,12 +31,8 @@ def likelihood_ratio_attack(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_topics, n_words)
-        As in `threshold_attack`.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        As in `threshold_attack`; documents in the order of the shadow models'.
-    members : array-like of bool of shape (n_documents,)
-        As in `threshold_attack`.
+    topic_word, X, members : as in `threshold_attack`
+        Documents in the order of the shadow models'.
     shadows : ShadowModels
         From `train_shadow_models` on the same documents.
     mode : {"online", "offline"}, default="online"

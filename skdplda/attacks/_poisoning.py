@@ -9,8 +9,6 @@ from sklearn.cluster import KMeans
 from skdplda._types import ArrayLike, Function, Matrix
 from skdplda.attacks._result import binomial_interval
 
-__all__ = ["PoisoningResult", "poisoning_attack", "threshold_keywords"]
-
 N_PLANTED = 30  # records of the attacker, each of another user
 NEAR = 0.05  # how far planted directions are from the victim's, which the attacker knows roughly
 

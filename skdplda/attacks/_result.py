@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import beta, rankdata
 
-__all__ = ["AttackResult", "RateAt"]
-
 
 class RateAt(NamedTuple):
     """True-positive rate at a false-positive rate, with an exact binomial interval.

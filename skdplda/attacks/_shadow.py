@@ -16,8 +16,6 @@ from skdplda._files import PRIVATE, whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda.attacks._statistics import check_documents, check_names, check_topic_word, document_statistics
 
-__all__ = ["ShadowModels", "released_topics", "train_shadow_models"]
-
 
 @dataclass(frozen=True, eq=False)
 class ShadowModels:
@@ -70,19 +68,16 @@ def train_shadow_models(
         The population: word counts in the vocabulary of the target.
     n_models : int, default=128
         At least 2; the online attack needs 4.
-    statistics : sequence of str or callable, default=("zeta",)
-        As in `document_statistics`.
-    proportions : {"fold-in", "maximum"}, default="fold-in"
-        As in `document_statistics`.
+    statistics, proportions : as in `document_statistics`
+        What is kept of each document.
     sampling : float, default=0.5
         Share of the documents in each part.
     topic_word : callable, default=None
         Returns the topics, of shape (n_components, n_words), of a fitted estimator: for pipelines that choose words.
         Words left out have a column of zeros.
     directory : path-like, default=None
-        Keeps the result of each model in a file, and takes those that are there: an interrupted run goes on, and one
-        of fewer models is the beginning of one of more. Files of other data or settings are refused. They hold values
-        of private documents.
+        Keeps the result of each model in a file, and takes those that are there, so that an interrupted run goes on.
+        Files of other data or settings are refused. They hold values of private documents.
     n_jobs : int, default=None
         Models trained at a time, as in joblib.
     random_state : int, default=None

@@ -8,8 +8,6 @@ from skdplda._types import ArrayLike, Function, Matrix
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._statistics import check_documents, check_topic_word, document_statistics
 
-__all__ = ["ReconstructedCounts", "reconstruct_counts", "threshold_attack", "vocabulary_attack"]
-
 
 def threshold_attack(
     topic_word: ArrayLike,

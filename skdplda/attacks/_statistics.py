@@ -10,8 +10,6 @@ from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._zeta import zeta
 from skdplda._types import ArrayLike, Function, Matrix, Sequence
 
-__all__ = ["STATISTICS", "document_statistics", "max_log_likelihood"]
-
 FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE = 200, 1e-4  # closer than `transform`, because attacks compare; not tuned
 CLIPPED = 1e-9  # least distance of a proportion from 0 and 1 in a logarithm; chosen by hand
 STATISTICS = {  # name -> of topic proportions, rows summing to 1; zeta is computed apart
@@ -87,10 +85,8 @@ def document_statistics(
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_components, n_words)
-        Topics; rows are scaled to sum to 1.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Word counts.
+    topic_word, X : as in `max_log_likelihood`
+        One table of topics, and word counts.
     names : sequence of str or callable, default=("zeta",)
         "zeta", "negative_entropy", "logit_max", "std" and "max" (of the topic proportions); a callable gets
         (topic_word, X) and returns one number a document, larger for members.

@@ -7,8 +7,6 @@ import numpy as np
 
 from skdplda._types import ArrayLike
 
-__all__ = ["TopicTraceAttack"]
-
 RULES = ("paper", "bayes")
 
 

@@ -22,8 +22,6 @@ from skdplda.audit._canaries import Canaries, claim_of, fits, prepared, quiet_fi
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
-__all__ = ["AuditReport", "audit", "quick_audit"]
-
 METHODS = ("one-run", "repeated")
 LEAST_DOCUMENTS = 20  # as canaries: fewer coins show nothing
 CANARY_TOKENS = 100  # far above the norm bound, which the audit is to test; chosen by hand

@@ -9,8 +9,6 @@ from scipy.stats import binom, norm
 from skdplda.attacks import binomial_interval
 from skdplda.privacy import epsilon_of, gaussian_event
 
-__all__ = ["check_confidence", "epsilon_lower_bound", "mu_lower_bound", "one_run_lower_bound", "one_run_p_value"]
-
 LARGEST_EPSILON = 50.0  # beyond what any number of guesses can show
 
 

@@ -13,8 +13,6 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local import LocalRandomizer
 from skdplda.models import LocalPrivateLDA
 
-__all__ = ["Canaries", "claim_of", "fits", "prepared", "quiet_fit"]
-
 
 class Canaries:
     """`n_canaries` documents whose presence is a coin, of `tokens` tokens, with words that no other document has.

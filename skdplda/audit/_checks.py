@@ -14,19 +14,6 @@ from skdplda.exceptions import EmptySelectionError
 from skdplda.priors import PublicPrior
 from skdplda.privacy import epsilon_of
 
-__all__ = [
-    "CERTAIN",
-    "PRIOR",
-    "SINGLE_WORDS",
-    "absent_words",
-    "accounted",
-    "contribution",
-    "corpus",
-    "exact_totals",
-    "many_canaries",
-    "single_unit_delta",
-]
-
 CERTAIN = 1 - 1e-6  # confidence of a finding: the rate of false alarms that CONTRIBUTING.md allows
 N_DOCUMENTS, N_WORDS = 40, 6  # few, so that a fit takes milliseconds
 PRIOR = 0.01  # of topics: small, so that counts without noise show

@@ -20,8 +20,6 @@ from skdplda.rounds import FORGET, NORM_BOUND, BudgetPlan, least_total
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 
-__all__ = ["design_of"]
-
 TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` may need more
 # Of noise in a direction of the cells, where 1 is claimed: what is taken for 0, and what is far below 1. Estimates
 # from so many canaries a cell are off by 0.3. All chosen by hand.

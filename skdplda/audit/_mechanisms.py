@@ -30,8 +30,6 @@ from skdplda.privacy import ACCOUNTINGS, PartitionPlan, is_of_package, mechanism
 from skdplda.privacy import MECHANISMS as NOISES
 from skdplda.published import CLAIMED_ACCOUNTINGS
 
-__all__ = ["MECHANISMS", "Finding", "mechanism_audits"]
-
 PACKAGES = ("models", "vocabulary", "model_selection", "published")  # where estimators live
 
 

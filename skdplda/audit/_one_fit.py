@@ -17,8 +17,6 @@ from skdplda.audit._one_fit_bounds import DEPENDENT, INDEPENDENT, chosen_share, 
 from skdplda.privacy import PrivacyGuarantee, observing
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["AttackLine", "OneFitReport", "audit_one_fit"]
-
 LEAST_CANARIES = 100
 ATTACKS = ("white-box", "black-box")
 

@@ -8,8 +8,6 @@ from scipy.stats import beta, binom
 
 from skdplda._arithmetic import bracket
 
-__all__ = ["DEPENDENT", "INDEPENDENT", "chosen_share", "largest_refuted", "refutes", "right_guesses"]
-
 INDEPENDENT = "independent noise"  # the noise of different canaries' cells is independent
 DEPENDENT = "any dependence"
 SHARES = {  # of the canaries that may be guessed about; the claim alone chooses one

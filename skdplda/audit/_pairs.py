@@ -12,8 +12,6 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr
 
-__all__ = ["Composition", "LossPair"]
-
 N_GRID = 2**16  # points of the loss: rounding moves a test by about 1e-3 of a standard deviation
 ROUNDING = 1e-15  # of Fourier transforms: less is no probability
 WIDTH = 15.0  # standard deviations of the loss on either side; what lies beyond counts as an infinite loss

@@ -12,8 +12,6 @@ from skdplda.audit._audit import judged
 from skdplda.audit._bounds import epsilon_lower_bound
 from skdplda.audit._checks import CERTAIN, corpus
 
-__all__ = ["REPORT_WORDS", "drawn_reports", "drawn_topics", "exact_moves", "replaced_token", "report_law"]
-
 TRACES = 200  # enough to show 1.0 at 1e-6
 WORDS, TOKENS = 1000, 200  # of each word
 RARE = 0.1  # prior of the topic whose draws lose most, beside 1

@@ -13,8 +13,6 @@ from skdplda.cli._ledger import add_charge, charging
 from skdplda.cli._models import add_jobs, add_price, make_model
 from skdplda.exceptions import PrivacyLeakWarning
 
-__all__ = ["add_attack", "add_audit"]
-
 RATE = 0.001  # false-positive rate of the printed table, as in Carlini et al. (2022)
 REFUTED = 1  # exit code of an audit whose bound exceeds the claim
 

@@ -23,21 +23,6 @@ from skdplda._validation import check_public_words, is_missing
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 
-__all__ = [
-    "FORMATS",
-    "Texts",
-    "add_corpus",
-    "add_vocabulary",
-    "number",
-    "public_words",
-    "read_corpus",
-    "read_uci",
-    "read_words",
-    "refuse_empty",
-    "seed",
-    "whole",
-]
-
 FORMATS = ("auto", "lines", "folder", "jsonl", "json", "csv", "tsv", "parquet", "uci")
 TABLES = ("jsonl", "json", "csv", "tsv", "parquet")  # of rows, of which a column is the text
 BY_NAME = {f".{form}": form for form in TABLES} | {".txt": "lines", ".text": "lines", "": "lines", ".ndjson": "jsonl"}

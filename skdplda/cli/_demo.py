@@ -17,8 +17,6 @@ from skdplda.models import PrivateCGSLDA
 from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay
 from skdplda.reports import report
 
-__all__ = ["add_demo", "run_demo"]
-
 # Sizes that take less than half a minute; epsilons that show the whole range, from useless to as good as without noise.
 N_TOPICS, N_WORDS = 5, 300
 LEE_WORDS = r"\b[^\W\d_]{3,}\b"  # cut as in the corpus of the second part

@@ -17,8 +17,6 @@ from skdplda.releases import make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
 
-__all__ = ["add_insights", "read_vectors"]
-
 MOST_VECTORS = 200_000  # rows of a text file that are read
 BATCH = 1000  # texts looked at at a time
 

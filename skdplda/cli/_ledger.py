@@ -9,8 +9,6 @@ from decimal import ROUND_FLOOR, Context
 from skdplda.cli._corpus import number
 from skdplda.privacy import PrivacyAccountant, PrivacyUnit, round_up
 
-__all__ = ["add_charge", "add_ledger", "charging"]
-
 MOST_FITS = 10_000  # a ledger of more takes minutes to read
 
 

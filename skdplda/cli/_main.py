@@ -4,24 +4,22 @@ import argparse
 import difflib
 import os
 import re
-import subprocess
 import sys
 import warnings
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 
 from skdplda._optional import import_optional
 from skdplda.exceptions import PrivacyLeakWarning, UnreachableLedgerError
 
 __all__ = ["main"]
 
-FAILED, USAGE_ERROR, BUG, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141  # the last two as shells count SIGINT and SIGPIPE
+USAGE_ERROR, BUG, INTERRUPTED, UNREAD = 2, 70, 130, 141  # the last two as shells count SIGINT and SIGPIPE
 DESCRIPTION = "Differentially private topic models. See 'skdplda COMMAND --help'."
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    an audit refutes the claim, or a reproduced script failed
+  1    an audit refutes the claim
   2    usage, bad input, or an option or package that is missing
   70   a defect of skdplda; SKDPLDA_TRACEBACK=1 shows where
   130  interrupted
@@ -29,7 +27,6 @@ exit codes:
 
 Results go to the standard output, progress and warnings to the standard error.
 """
-SCRIPTS = Path("benchmarks", "reproduce")
 PRICED = "[options] CORPUS --epsilon E [--delta D]"
 # The module that adds a command's arguments, what the command does, and its usage, if not as argparse writes it. The
 # module is imported when its command is called: what most of them need takes a second to load.
@@ -49,7 +46,6 @@ COMMANDS = {
     "ledger": ("_ledger", "what was spent on a data set, and what remains; or a new ledger", None),
     "attack": ("_attack", "who of a corpus is found in a model of half of it", PRICED),
     "audit": ("_attack", "a lower bound on epsilon, beside the claim", PRICED),
-    "reproduce": ("_main", "figures of the papers, from a checkout of the source", None),
     "completion": ("_main", "what bash or zsh needs to complete commands and options", None),
 }
 
@@ -147,16 +143,6 @@ def _parser(words=COMMANDS):
     return parser
 
 
-def add_reproduce(command):
-    """Add the arguments of `reproduce`."""
-    command.add_argument("script", nargs="?", metavar="SCRIPT", help="name of a script (default: list them)")
-    command.add_argument("--checkout", default=".", metavar="DIR", help="the source (default: this folder)")
-    command.add_argument(
-        "options", nargs=argparse.REMAINDER, metavar="...", help="for the script, such as --only seed=0"
-    )
-    command.set_defaults(run=_reproduce)
-
-
 def add_completion(command):
     """Add the arguments of `completion`."""
     command.add_argument("shell", choices=("bash", "zsh"), metavar="SHELL", help="bash or zsh")
@@ -166,25 +152,6 @@ def add_completion(command):
 def _complete(args):
     shtab = import_optional("shtab", purpose="Completion", install="shtab")
     print(shtab.complete(_parser(), shell=args.shell))
-
-
-def _reproduce(args):
-    """List the scripts of a checkout, or run one of them on the installed package."""
-    folder = Path(args.checkout) / SCRIPTS
-    scripts = {path.stem: path for path in sorted(folder.glob("*.py"))}
-    if not scripts:
-        raise ValueError(
-            f"--checkout: {args.checkout!r} holds no {SCRIPTS.as_posix()}: the scripts are in the source of skdplda,"
-            " not in the installed package. Name a checkout of the source."
-        )
-    if args.script is None:
-        print("\n".join(scripts))
-        return 0
-    if args.script not in scripts:
-        raise ValueError(f"SCRIPT must be one of {', '.join(scripts)}; got {args.script!r}.")
-    command = [sys.executable, os.fspath(scripts[args.script].resolve()), *args.options]
-    code = subprocess.run(command, cwd=args.checkout, check=False).returncode
-    return FAILED if code else 0
 
 
 def _where_to_resume(args):

@@ -27,23 +27,9 @@ from skdplda.cli._ledger import add_charge, charging
 from skdplda.cli._paths import OUTPUTS, model_file, refuse_files, refuse_output, refuse_page, with_cards, words_file
 from skdplda.model_selection import suggest_n_components
 from skdplda.models import VIPSLDA, PrivateCGSLDA
-from skdplda.privacy import MECHANISMS, pure_mechanisms
-from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+from skdplda.privacy import MECHANISMS, PrivacyAccountant, pure_mechanisms
+from skdplda.releases import FACTS, ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 from skdplda.reports import report
-
-__all__ = [
-    "add_cost",
-    "add_fit",
-    "add_jobs",
-    "add_overwrite",
-    "add_price",
-    "add_release",
-    "add_report",
-    "add_show",
-    "add_top_words",
-    "add_transform",
-    "make_model",
-]
 
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"
@@ -171,7 +157,9 @@ def add_top_words(top):
 def add_show(show):
     """Add the arguments of `show`."""
     show.add_argument("model_path", **STORED)
-    show.add_argument("--json", action="store_true", help="print JSON")
+    forms = show.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="print JSON")
+    forms.add_argument("--registry", action="store_true", help="print an entry for the registry of deployments")
     show.set_defaults(run=_show)
 
 
@@ -181,6 +169,9 @@ def add_release(publish):
     publish.add_argument("output", metavar="FILE", help=".zip file; its cards are written beside it")
     add_report(publish)
     add_overwrite(publish)
+    for fact, told in FACTS.items():
+        publish.add_argument(f"--{fact}", metavar="TEXT", help=f"for the card: {told}")
+    publish.add_argument("--ledger", metavar="FILE", help="of the same data: the card lists what was released before")
     publish.add_argument(
         "--allow-unproven", action="store_true", help="although nothing proven covers it; the card will say so"
     )
@@ -455,7 +446,8 @@ def _top_words(args):
 
 
 def _show(args):
-    print(_load(args.model_path).card("json" if args.json else "markdown"), end="")
+    form = "json" if args.json else "registry" if args.registry else "markdown"
+    print(_load(args.model_path).card(form), end="")
 
 
 def _release(args):
@@ -475,7 +467,9 @@ def _release(args):
                 f"{guarantee.not_covered[0]}. Fit with --vocabulary or --private-words, or use --allow-unproven; the"
                 " model card will say it."
             )
-    model.save(output, overwrite=args.overwrite)
+    facts = {fact: getattr(args, fact) for fact in FACTS if getattr(args, fact) is not None}
+    ledger = None if args.ledger is None else PrivacyAccountant.open(args.ledger)
+    model.describe(ledger=ledger, **facts).save(output, overwrite=args.overwrite)
     files = [*(os.fspath(file.resolve()) for file in files), *_page(args, model).values()]
     if args.json:
         print(json.dumps({"files": files, "privacy": json.loads(guarantee.to_json())}, indent=2))

@@ -5,18 +5,6 @@ from pathlib import Path
 
 from skdplda._files import refuse_existing
 
-__all__ = [
-    "OUTPUTS",
-    "READ",
-    "WRITTEN",
-    "refuse_clashes",
-    "refuse_files",
-    "refuse_output",
-    "refuse_page",
-    "with_cards",
-    "words_file",
-]
-
 OUTPUTS = ("topics.zip", "top_words.csv", "privacy.txt", "privacy.json")  # of `fit`, in its folder
 
 

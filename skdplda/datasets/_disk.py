@@ -17,8 +17,6 @@ from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Iterator, PathLike
 from skdplda._validation import check_block
 
-__all__ = ["DiskCounts", "open_counts", "write_counts"]
-
 FORMAT = "skdplda.counts"
 VERSION = 2
 ARRAYS = {"indptr": np.int64, "indices": np.int32, "data": np.int32}

@@ -19,8 +19,6 @@ from sklearn.utils import Bunch
 from skdplda._optional import import_optional
 from skdplda._types import Iterable, PathLike, Sequence
 
-__all__ = ["load_20newsgroups", "load_gensim_corpus", "load_lee", "load_uci_bow"]
-
 _HEADER = ("documents", "words", "entries")  # the first three lines of a UCI bag-of-words file
 _INT32_MAX = 2**31 - 1
 _WORD = re.compile(r"\b[^\W\d_]{2,}\b")

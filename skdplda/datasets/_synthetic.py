@@ -12,8 +12,6 @@ from skdplda._types import ArrayLike
 from skdplda.datasets._readers import load_lee
 from skdplda.datasets._words import frequent_words
 
-__all__ = ["make_lda_corpus", "make_news_corpus", "topic_recovery"]
-
 _CHUNK_TOKENS = 1_000_000  # tokens drawn at a time: bounds the scratch memory
 _NEWS_WORDS = 5000
 _MEASURES = ("total-variation", "cosine")

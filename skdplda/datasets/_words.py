@@ -10,8 +10,6 @@ from skdplda._checks import is_integer
 from skdplda._optional import import_optional
 from skdplda._texts import LETTERS, most_frequent
 
-__all__ = ["frequent_words", "stop_words"]
-
 # What is left of addresses, marks-up, entities and shared posts when a text is cut into words.
 WEB = (
     "amp apos br com gif gt href htm html http https img jpeg jpg lt mailto mp4 nbsp net nofollow org pdf php png quot"

@@ -13,8 +13,6 @@ from skdplda._validation import counts_of
 from skdplda.distributed._shards import join_blocks, vocabulary_of
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
-__all__ = ["Actor", "Part", "added", "direct", "wait"]
-
 POLL = 1.0  # seconds after which a caller checks whether the worker is there: calls to one that left may never end
 
 

@@ -9,8 +9,6 @@ from skdplda._validation import check_groups, unit_of_documents
 from skdplda.distributed._pool import ActorPool
 from skdplda.distributed._shards import shards_of
 
-__all__ = ["ShardedDocuments", "load_documents"]
-
 
 def load_documents(
     X: Any,

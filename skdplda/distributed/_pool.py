@@ -20,8 +20,6 @@ from skdplda._types import Function
 from skdplda.distributed._actor import Actor, Part, added, direct, wait
 from skdplda.distributed._shards import COLUMNS, check_client, one_vocabulary, other_width
 
-__all__ = ["ActorPool", "tree"]
-
 FAN_OUT = 4  # sums that a node of the tree waits for; near the fastest in any network: doc/notes/distributed.rst
 MOST_LOSSES = 3  # of one part, before its documents are taken for the cause; chosen by hand
 PATIENCE = 60.0  # seconds to wait for a worker when none is left; chosen by hand

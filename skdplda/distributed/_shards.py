@@ -12,8 +12,6 @@ from skdplda._validation import check_block, check_embeddings, check_same_rows
 from skdplda.datasets import DiskCounts, open_counts
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
-__all__ = ["COLUMNS", "ShardedCounts", "join_blocks", "paired_shards", "shards_of"]
-
 PURPOSE = "Fitting on a cluster"
 INSTALL = "dask[distributed]"
 COLUMNS = {False: "words", True: "dimensions"}  # by whether blocks are of embeddings

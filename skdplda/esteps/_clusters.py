@@ -14,20 +14,7 @@ import scipy.sparse as sp
 from skdplda._arithmetic import exp
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights, weighted_words
-from skdplda.rounds._queries import Query, WordTotals
-
-__all__ = [
-    "FINE",
-    "LENGTH",
-    "SIZE",
-    "STEP",
-    "ClusterEStep",
-    "ClusterWords",
-    "DirectionSums",
-    "EmbeddedWords",
-    "Embeddings",
-    "grid_directions",
-]
+from skdplda.rounds._queries import BLEND, JUDGE_PRIOR, Query, WordTotals, judged
 
 LEVELS = 2**16  # of a row's numbers, over its largest: squares of up to 2**16 of them add up exactly in 53 bits
 FINE = 2**20  # length of a row before the centre is taken away
@@ -144,6 +131,34 @@ class ClusterWords(Query):
         return e_step.sum_cluster_words(self)
 
 
+@dataclass(frozen=True, eq=False)
+class ClusterVotes(Query):
+    """Votes of documents whether the words of clusters explain theirs better than word frequencies do, (1, 1).
+
+    Parameters
+    ----------
+    centre, centres, word_weights
+        As in `ClusterWords`, whose answer the table is made of.
+    table : ndarray of shape (n_words, n_clusters)
+        Word counts by cluster, in norms of a contribution.
+    left : ndarray of shape (n_words, n_clusters)
+        What of a contribution to a cell is left in the table.
+    """
+
+    centre: Any
+    centres: Any
+    word_weights: Any
+    table: Any
+    left: Any
+    kind = "cluster_votes"
+    lemma = "embedding, Lemma 5"
+    shape = (1, 1)
+
+    def collect(self, e_step):
+        """Return the sum, before noise."""
+        return e_step.sum_cluster_votes(self)
+
+
 def grid_directions(rows, centre=None):
     """Return the directions of rows as whole numbers of length LENGTH at most, (n, n_dimensions), float64.
 
@@ -187,7 +202,7 @@ class ClusterEStep:
         self._X, n_documents = X, X.shape[0]
         self._units = check_groups(None, n_documents) if units is None else units
         self.n_units = len(self._units[0]) - 1
-        self._unit = unit_of_documents(self._units)
+        self._unit, self._n_threads = unit_of_documents(self._units), n_threads
         self._directions, self._centre = None, None
 
     def collect(self, query, round_, active):
@@ -264,7 +279,7 @@ class ClusterEStep:
         for begin in range(0, len(names), n_together):
             rows = slice(*np.searchsorted(unit, (begin, begin + n_together)))
             cell, found = self._unit_sums(query, documents[rows], unit[rows] - begin, labels, weights[rows])
-            sums.add_scaled(found, cell % n_clusters, cell // n_clusters, n_together)
+            sums.add_scaled(found, cell % n_clusters, begin + cell // n_clusters, len(names))
 
     def _unit_sums(self, query, documents, unit, labels, weights):
         """Return (unit * n_clusters + cluster, sums before they are scaled) of units' occupied clusters."""
@@ -316,8 +331,33 @@ class ClusterEStep:
             part = sp.coo_array(counts[documents])
             of = documents[part.row]
             values = part.data.astype(np.int64) * weights[labels[of], part.col]
-            sums.add_scaled(values, labels[of] * n_words + part.col, self._unit[of] - first, last - first)
+            sums.add_scaled(values, labels[of] * n_words + part.col, self._unit[of], self.n_units)
             first = last
+        return sums.bounded()
+
+    def sum_cluster_votes(self, query):
+        """Return the votes, each unit's the mean of its documents' votes, (1, 1)."""
+        counts, labels, sums = self._X.counts, self._labels(query), Contributions(query.shape)
+        weights = np.broadcast_to(query.word_weights, query.table.T.shape).T
+        document = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        known = labels[document] != NOWHERE
+        weighted = np.where(known, counts.data * weights[counts.indices, labels[document]], 0.0)
+        # At least the norm of what the unit had as `sum_cluster_words` scales it: cells that documents share add up.
+        squares = np.bincount(self._unit[document], weighted * weighted, self.n_units)
+        scale = (1 / np.sqrt(np.maximum(squares, 1e-300)))[self._unit]
+
+        def own(rows):
+            part = slice(counts.indptr[rows][0], counts.indptr[min(rows.stop, counts.shape[0])])
+            words, of, there = counts.indices[part], document[part], np.flatnonzero(known[part])
+            parts = np.zeros((len(words), query.table.shape[1]))
+            parts[there, labels[of][there]] = (counts.data[part] * scale[of])[there]
+            return parts * query.left[words]
+
+        prior = np.full(query.table.shape[1], JUDGE_PRIOR)
+        votes = judged(counts, query.table, own, BLEND, prior, self._n_threads)
+        votes[labels == NOWHERE] = 0
+        sizes = np.diff(self._units[0])[self._unit]
+        sums.add_rows(np.trunc(votes * (NORM_BOUND * (1 - MARGIN) / sizes)[:, None]), sizes)
         return sums.bounded()
 
     def arrays(self):

@@ -14,8 +14,6 @@ from skdplda.exact._inferred import InferredPriors
 from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, unit_weights, word_weights
 from skdplda.rounds._checkpoint import held
 
-__all__ = ["GibbsEStep", "StartedGibbsEStep"]
-
 # Rounds of topics that `StartedGibbsEStep` infers before it draws, chosen on KOS and Enron's mails (doc/frontier.rst,
 # "Why the rules are as they are").
 INFERRED_ROUNDS = 16
@@ -65,7 +63,8 @@ class GibbsEStep:
         self._exact, self._words = order is None, X if soft_counts else None
         self._weight = None if order is None or soft_counts else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
-        self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
+        self._sum = np.zeros((X.shape[1], n_topics), np.int32) if order is None else None  # running counts
+        self._shape = X.shape[1], n_topics
         self.priors, self._n_sweeps = priors, n_sweeps
         self._first_expected, self._expected = first_expected, ExpectedTopics(X, n_topics, n_threads)
         self._randomness, self._n_threads = randomness, n_threads
@@ -85,27 +84,28 @@ class GibbsEStep:
         self._tokens.sweep(
             table, alpha, beta, self_count, self._n_sweeps, key, round_, active, n_threads, first_document=self._first
         )
-        if self._words is not None:
-            self._sum_soft_counts(table, alpha, beta, active)
-        elif self._exact:
+        if self._exact:
             self._tokens.move(self._sum, n_threads)
             if isinstance(self.priors, InferredPriors):
                 self.priors.update(round_, partial(self._tokens.document_topics, n_threads), self._sum)
+            return self._sum
+        found = np.zeros(self._shape, np.int64)
+        if self._words is not None:
+            self._sum_soft_counts(found, table, alpha, beta, active)
         else:
             weight = self._weight if active is None else self._weight * active
-            self._tokens.sum_weighted(self._sum, weight, n_threads)
-        return self._sum if self._exact else bounded_elsewhere(self._sum, self._order, self.n_units)
+            self._tokens.sum_weighted(found, weight, n_threads)
+        return bounded_elsewhere(found, self._order, self.n_units)
 
-    def _sum_soft_counts(self, table, alpha, beta, active):
-        """Set the sum to that of the words' probabilities of topics, given the documents' topic counts."""
+    def _sum_soft_counts(self, found, table, alpha, beta, active):
+        """Add to the sum the words' probabilities of topics, given the documents' topic counts."""
         X, mass = self._words, total(table, axis=0) + len(table) * beta
         table = np.ascontiguousarray(table, np.float32)
         rows = expected_topics(table, mean(mass) / mass, beta + HALF, self._n_threads)
         documents = np.arange(X.shape[0]) if active is None else np.flatnonzero(active)
-        self._sum[:] = 0
         e_step(
             X.indptr, X.indices, X.data, documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0, 0.0,
-            self._sum, self._n_threads,
+            found, self._n_threads,
             word_weight=word_weights(table), state=self._tokens.document_topics(self._n_threads), given=True,
         )  # fmt: skip
 

@@ -8,8 +8,6 @@ from skdplda._validation import check_groups, unit_of_documents
 from skdplda.exact._expected import ExpectedTopics
 from skdplda.rounds._checkpoint import held
 
-__all__ = ["ListedEStep"]
-
 
 class ListedEStep:
     """E-step of the loop without noise: local sweeps of delayed-count Gibbs sampling, as `GibbsEStep` with order None.

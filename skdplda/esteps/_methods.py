@@ -12,8 +12,6 @@ from skdplda.rounds._bounds import MOST_TOKENS, NORM_BOUND, Contributions
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._tables import initial_table
 
-__all__ = ["UnitEStep", "check_contribution"]
-
 CHUNK = 2**22  # numbers of contributions in memory at a time, but for a unit of more
 MOST_WORDS = 500  # of a made-up document
 
@@ -95,10 +93,9 @@ class UnitEStep:
         """Add the contributions of some units, each with all of its documents."""
         if not part:
             return
-        units, unit = np.unique([unit for unit, _, _ in part], return_inverse=True)
-        unit = np.repeat(unit, [len(words) for _, words, _ in part])
+        unit = np.repeat([unit for unit, _, _ in part], [len(words) for _, words, _ in part])
         words, values = (np.concatenate(parts) for parts in list(zip(*part, strict=True))[1:])
-        sums.add_scaled(values, words, unit, len(units))
+        sums.add_scaled(values, words, unit, self.n_units)
 
     def arrays(self):
         """Return the hidden state."""

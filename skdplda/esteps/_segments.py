@@ -10,8 +10,6 @@ from skdplda.rounds._bounds import bounded_elsewhere, equal_contributions
 from skdplda.rounds._checkpoint import held
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["NOTHING", "SegmentEStep"]
-
 NOTHING = np.empty((0, 0))
 EVERYONE = np.empty(0, np.uint8)
 
@@ -41,7 +39,7 @@ class SegmentEStep:
             weighted = equal_contributions(X, units, order)
         by_word = sp.csc_array(weighted)
         self._by_word = by_word.indptr.astype(np.int64), by_word.indices.astype(np.int32), by_word.data
-        self._sum = np.empty((X.shape[1], n_topics), np.float64 if order is None else np.int64)
+        self._shape = X.shape[1], n_topics
         self._responsibilities = np.empty((X.n_units, n_topics))
         self._theta = np.full((len(X), n_topics), 1 / n_topics)
         self._alpha, self._beta, self._n_updates, self._n_threads = alpha, beta, n_updates, n_threads
@@ -51,9 +49,10 @@ class SegmentEStep:
         """Infer the topics of the active documents' segments and return the sum of their contributions."""
         active = EVERYONE if active is None else np.ascontiguousarray(active[self._unit])
         self.infer(self.log_topics(query.table), self._counts, NOTHING, active)
-        word_sums(*self._by_word, self._responsibilities, self._sum, self._n_threads)
         exact = self._order is None
-        return self._sum if exact else bounded_elsewhere(self._sum, self._order, self.n_units)
+        found = np.empty(self._shape, np.float64 if exact else np.int64)
+        word_sums(*self._by_word, self._responsibilities, found, self._n_threads)
+        return found if exact else bounded_elsewhere(found, self._order, self.n_units)
 
     def log_topics(self, table):
         """Return the logarithm of the topics' word probabilities, (n_words, n_topics)."""

@@ -9,8 +9,6 @@ from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, word_weights
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._documents import CutDocuments
 
-__all__ = ["HALF", "REMEMBERED_UPDATES", "TOKEN_WEIGHT", "VariationalEStep", "round_priors"]
-
 HALF = 0.5  # added to a count, because exp(digamma(x + 1/2)) is about x, for x above 1/2
 
 # What a token adds to the integer sums where nothing is bounded: a power of two, so that soft counts of 1 / 4096 remain

@@ -5,8 +5,6 @@ import numpy as np
 from skdplda._kernels._expected import ExpectedCounts, next_table
 from skdplda.rounds._checkpoint import held
 
-__all__ = ["ExpectedTopics", "expected_table", "first_expected"]
-
 # Rounds at most, times the topics at most, and of how many rounds one: doc/kernels.rst, "Expected counts".
 EXPECTED_ROUNDS, ROUNDS_TOPICS, ONE_OF = 8, 20_000, 4
 MOST_TOPICS = 65520  # that the kernel takes

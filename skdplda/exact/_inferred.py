@@ -6,8 +6,6 @@ from skdplda._arithmetic import digamma, exp, expm1, log1p, mean, total
 from skdplda.exact._tables import annealed
 from skdplda.rounds._checkpoint import held
 
-__all__ = ["FIRST_PRIOR", "ExpectedPriors", "InferredPriors"]
-
 FIRST_PRIOR = 0.1  # to start from
 INFER_FROM, INFER_EVERY, INFER_STEPS = 20, 5, 5  # rounds between updates of inferred priors, steps of each; not tuned
 # Steps of each update from expected counts, where a prior may have far to go: until the topics are alike.

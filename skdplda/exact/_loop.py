@@ -5,8 +5,6 @@ import numpy as np
 from skdplda.rounds._bounds import total_of
 from skdplda.rounds._loop import active_units, talk
 
-__all__ = ["answer_exactly"]
-
 # Parts of the units that the first round without noise has seen after each of its steps but the last, which sees the
 # others: doc/kernels.rst, "How soon".
 GROWTH = 1 / 256, 1 / 64, 1 / 16, 1 / 4

@@ -11,8 +11,6 @@ from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables
 from skdplda.rounds._queries import TopicWordCounts
 
-__all__ = ["ExactTables", "MeanTable", "annealed", "constant"]
-
 # About as many tables have the model without noise as their mean. Neighbouring tables are alike, so that more of them
 # would cost time and change little. The fewer tokens a topic has, the sooner it is another one: of many topics only the
 # last tables are kept, five of 1000, one from 5000 on. Chosen on KOS, and looked at on NIPS: doc/kernels.rst.

@@ -17,8 +17,6 @@ from skdplda._kernels import _reports
 from skdplda._kernels._noise import system_key
 from skdplda.privacy import PrivacyGuarantee, Randomness, check_epsilon, pure_event
 
-__all__ = ["BitChannel", "bit_epsilon_of_coin", "coin_probability", "randomize_bits"]
-
 MECHANISMS = ("symmetric", "asymmetric")
 UNITS = ("document", "user", "bit")
 SMALLEST_EPSILON = 1e-6  # below, the bits are fair coins

@@ -23,8 +23,6 @@ from skdplda.privacy import (
     stated_guarantee,
 )
 
-__all__ = ["LocalRandomizer"]
-
 
 class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, BaseEstimator):
     """Randomize the presence bits of documents, so that reports can leave the device.

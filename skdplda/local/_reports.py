@@ -15,8 +15,6 @@ from skdplda._kernels._reports import positions
 from skdplda._types import Iterable, Matrix, Sequence
 from skdplda.local._channel import MECHANISMS, randomize_bits
 
-__all__ = ["ReportBatch", "make_report", "make_reports", "read_reports", "report_size"]
-
 MAGIC, VERSION = b"SKLR", 1
 # magic, version, mechanism, reports of a user, words, most words of a document (0: all), epsilon of a bit, vocabulary
 MOST_REASONS = 1000  # kept of a call: more are counted

@@ -10,6 +10,7 @@ from skdplda.metrics._likelihood import (
     score_samples,
     unigram_perplexity,
 )
+from skdplda.metrics._topics import apart as apart  # for pictures, and no part of `__all__`
 from skdplda.metrics._topics import topic_distances, topic_map, topic_relevance
 from skdplda.metrics._vocabulary import missing_mass, token_mass
 

@@ -9,8 +9,6 @@ from scipy.sparse import csc_matrix
 from skdplda._checks import check_structure
 from skdplda._types import ArrayLike, Matrix
 
-__all__ = ["topic_diversity", "u_mass_coherence"]
-
 
 def topic_diversity(topic_word: ArrayLike, n_words: int = 25) -> float:
     """Share of distinct words among the top words of all topics.

@@ -12,8 +12,6 @@ from skdplda._types import ArrayLike, Function, Sequence
 from skdplda._validation import counts_of
 from skdplda.metrics._coherence import _top_words, u_mass_coherence
 
-__all__ = ["coherence", "gensim_dictionary", "make_coherence_scorer", "make_gensim_model"]
-
 _ETA = 1e-6  # gensim's pseudo-count of a word, far below the counts that stand for the topics
 _MASS = 2.0**20  # tokens that a topic stands for in gensim: it then takes the topics for certain
 _EPSILON = 1e-12  # what gensim adds to each joint probability

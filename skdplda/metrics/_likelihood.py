@@ -13,8 +13,6 @@ from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabi
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import FittedTopics, check_sample_weight
 
-__all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "score_samples", "unigram_perplexity"]
-
 _CHUNK = 1 << 20  # products theta_dk phi_kw held at a time
 _METHODS = ("document-completion", "fold-in")
 _KINDS = {Integral: "an integer", Real: "a number"}
@@ -134,10 +132,8 @@ def score_samples(X: Matrix, topic_word: ArrayLike, **options: Any) -> np.ndarra
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Counts of each word in each test document.
-    topic_word : array-like of shape (n_components, n_words)
-        Topics phi; rows sum to 1.
+    X, topic_word : as in `held_out_log_likelihood`
+        Counts of test documents, and topics.
     **options : dict
         Keyword arguments of :func:`held_out_log_likelihood` but `sample_weight`.
 
@@ -167,10 +163,8 @@ def score(X: Matrix, topic_word: ArrayLike, **options: Any) -> float:
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Counts of each word in each test document.
-    topic_word : array-like of shape (n_components, n_words)
-        Topics phi; rows sum to 1.
+    X, topic_word : as in `held_out_log_likelihood`
+        Counts of test documents, and topics.
     **options : dict
         Keyword arguments of :func:`held_out_log_likelihood`.
 
@@ -192,10 +186,8 @@ def perplexity(X: Matrix, topic_word: ArrayLike, **options: Any) -> float:
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Counts of each word in each test document.
-    topic_word : array-like of shape (n_components, n_words)
-        Topics phi; rows sum to 1.
+    X, topic_word : as in `held_out_log_likelihood`
+        Counts of test documents, and topics.
     **options : dict
         Keyword arguments of :func:`held_out_log_likelihood`, among them `method`.
 

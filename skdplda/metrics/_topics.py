@@ -8,8 +8,6 @@ from scipy.spatial.distance import pdist, squareform
 from skdplda._arithmetic import log, matmul, total
 from skdplda._types import ArrayLike
 
-__all__ = ["topic_distances", "topic_map", "topic_relevance"]
-
 TINY = 1e-300  # in place of a probability of 0, whose logarithm is not finite
 
 
@@ -77,6 +75,36 @@ def topic_map(distances: ArrayLike) -> np.ndarray:
         vector = vector * np.sign(vector[np.argmax(np.abs(vector) > np.abs(vector).max() * (1 - 1e-9))])
         places[:, axis] = vector * np.sqrt(max(values[-1 - axis], 0.0))
     return places
+
+
+def apart(places, boxes, width):
+    """Move the centres of boxes until none lies on another, and all are between 0 and a width; return the height too.
+
+    `places` and `boxes`, (n, 2), are centres and widths and heights. Boxes that overlap push each other away, along the
+    shorter way or to the sides; what is left goes down.
+    """
+    places, room = places.astype(float), boxes / 2 + 3
+    least, most = room[:, 0], np.maximum(width - room[:, 0], room[:, 0])
+    for _ in range(200):
+        between = places[:, None] - places[None]
+        over = np.maximum(room[:, None] + room[None] - np.abs(between), 0) * ~np.eye(len(places), dtype=bool)[..., None]
+        over *= (over > 0).all(axis=2, keepdims=True)
+        if not over.any():
+            break
+        along = (over * [min(300 / width, 1), 1]).argmin(axis=2)[..., None] == [0, 1]  # there is room at the sides
+        order = np.sign(np.arange(len(places))[:, None] - np.arange(len(places)))[..., None]
+        places += (np.where(between == 0, order, np.sign(between)) * over * along).sum(axis=1) * 0.4
+        places[:, 0] = np.clip(places[:, 0], least, most)
+    places[:, 1] -= (places - room)[:, 1].min()
+    done = []
+    for box in np.argsort(places[:, 1], kind="stable"):
+        while len(
+            hit := np.flatnonzero((np.abs(places[box] - places[done]) < room[box] + room[done] - 1e-6).all(axis=1))
+        ):
+            below = done[hit[0]]
+            places[box, 1] = places[below, 1] + room[box, 1] + room[below, 1]
+        done.append(box)
+    return places, float((places + room)[:, 1].max())
 
 
 def topic_relevance(topic_word: ArrayLike, weight: float, sizes: ArrayLike | None = None) -> np.ndarray:

@@ -7,8 +7,6 @@ from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import check_groups
 from skdplda.metrics._likelihood import _check_counts
 
-__all__ = ["missing_mass", "token_mass"]
-
 
 def token_mass(X: Matrix, selected: ArrayLike) -> float:
     """Share of all tokens whose word is in a vocabulary.

@@ -25,8 +25,6 @@ from skdplda._types import Estimator
 from skdplda.privacy import PrivacyGuarantee, PrivacyUnit, Status
 from skdplda.releases import privacy_guarantee
 
-__all__ = ["search_cost"]
-
 PARTITIONS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)  # each sample is held out exactly once
 TOGETHER = (GroupKFold, StratifiedGroupKFold)  # with all others of its group; the other splitters divide users
 REPEATED = (RepeatedKFold, RepeatedStratifiedKFold)  # and these once in each repetition

@@ -64,8 +64,6 @@ from skdplda.privacy import (
 from skdplda.releases import flat_steps, privacy_guarantee
 from skdplda.vocabulary import DPCountVectorizer
 
-__all__ = ["PrivateSearchCV"]
-
 TUNED = "hyper-parameters tuned"  # what the search covers
 LEFT_OUT = 0.25  # of the search's delta, for what the events of all trials leave out; not tuned
 LEAST_SHARE = 20.0  # natural logarithm of how much smaller a trial's epsilon may be than the search's

@@ -14,8 +14,6 @@ from skdplda.privacy import NORM_BOUND, mechanism_of
 from skdplda.releases import PrivatePipeline, flat_steps
 from skdplda.rounds import Contributions
 
-__all__ = ["Outcome", "draw_trials", "fit_trial", "is_seed", "is_witness", "private_score", "private_steps", "seed_all"]
-
 
 def draw_trials(mean, shape, rng):
     """Draw the number of trials, from the law that the accounting assumes."""

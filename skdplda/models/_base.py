@@ -60,15 +60,13 @@ from skdplda.privacy import (
 from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, Knowledge, audited_query, in_proportion
 from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._checkpoint import interrupted
-from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._guarantee import rounds_guarantee, told_of_fit
 from skdplda.rounds._loop import Tables, converse, rounds_of
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._sharded import ShardedEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
-
-__all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 
 # Of `transform` and `score`, without cost in privacy: more iterations take longer. Not tuned.
 FOLD_IN_ITERATIONS = 100
@@ -113,7 +111,8 @@ class BaseTopicModel(
         Parameters
         ----------
         X : array-like, sparse matrix or DiskCounts of shape (n_documents, n_words)
-            Word counts. Those of a `skdplda.datasets.DiskCounts` are read some thousand documents at a time.
+            Word counts. Those of a `skdplda.datasets.DiskCounts` are read some thousand documents at a time. `PCTD`
+            takes a `UnitMatrix`, too.
 
         Returns
         -------
@@ -181,10 +180,8 @@ class BaseTopicModel(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts of documents that were not used to fit.
-        method : {"document-completion", "fold-in"}, default="document-completion"
-            As in `score`.
+        X, method : as in `score`
+            The documents, and what is held out of them.
 
         Returns
         -------
@@ -206,14 +203,8 @@ class BaseTopicModel(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts of documents that were not used to fit.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each document.
-        method : {"document-completion", "fold-in"}, default="document-completion"
-            As in `score`.
+        X, y, sample_weight, method : as in `score`
+            The documents, and what is held out of them.
 
         Returns
         -------
@@ -411,15 +402,16 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
-            Word counts over a public, or privately selected, vocabulary. Those of a
+            Word counts over a public, or privately selected, vocabulary; `PCTD` takes a `UnitMatrix` of semantic units,
+            and makes each word of a plain matrix a unit, which a warning says. Those of a
             `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers. `VIPSLDA` takes a
-            `skdplda.datasets.DiskCounts` too, and reads it in each round, some thousand documents at a time; it must
-            not change meanwhile. Of a document of more than 2**20 tokens so many take part, in its proportions; a count
-            above 2**31 - 1 is taken as that.
+            `skdplda.datasets.DiskCounts` too, and reads it in each round; it must not change meanwhile. Of a document
+            of more than 2**20 tokens so many take part, in its proportions; a count above 2**31 - 1 is taken as that.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
-            The user of each document: the guarantee then is for all documents of one user together.
+            The user of each document: the guarantee then is for all documents of one user together. Not for
+            `PCTD(noise="units")`.
         transcript : path-like, default=None
             A new file for all that the fit asks and the noisy answers, once it is done: what the guarantee covers, and
             nothing else. `from_transcript` makes other models of it, for nothing. Only with noise, in rounds.
@@ -436,7 +428,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         ValueError
             For parameters or counts that are not as described.
         """
-        return self._fit(X, groups, transcript=transcript)
+        return self._fit(X, groups, transcript)
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
@@ -450,7 +442,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         Returns
         -------
         guarantee : PrivacyGuarantee
-            Equal to `privacy_guarantee_` after the fit.
+            Equal to `privacy_guarantee_` after the fit, whose `mechanism` names what was asked.
         """
         return stated_guarantee(self, self._guarantee("user" if groups else "document", self._plan()))
 
@@ -513,12 +505,8 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         known = copy._make_tables(plan, randomness, data)
         return copy._e_step(plan, randomness, data), known.table, plan, data.prior
 
-    def _fit(self, X, groups, watch=None, transcript=None):
-        """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.
-
-        `watch` is called with the report of each round, as `callback` is, and has the methods `check(n_words)` and
-        `attributes()`, which returns fitted attributes.
-        """
+    def _fit(self, X, groups, transcript=None):
+        """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once."""
         plan = self._plan()
         guarantee = stated_guarantee(self, self._guarantee("document" if groups is None else "user", plan))
         if transcript is not None:
@@ -529,22 +517,14 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         check_same_rows(X, groups, "groups")
         randomness = self._randomness()
         data = self._training_data(X, groups, plan, randomness)._replace(transcript=transcript)
-        if watch is not None:
-            watch.check(data.n_words)
         check_memory(self.n_components, data.n_words)
         self._warn(plan, guarantee, data.n_words)
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
-        observers = [observer for observer in (watch, self.callback) if observer is not None]
-
-        def callback(report):
-            for observer in observers:
-                observer(report)
-
-        watched = callback if observers else None  # a report may cost a table
-        attributes = self._run(plan, guarantee, randomness, data, charge, watched)
-        held = attributes.pop("transcript", None)
-        self._set_fitted(guarantee, **attributes, **({} if watch is None else watch.attributes()))
+        attributes = self._run(plan, guarantee, randomness, data, charge, self.callback)
+        held, asked = attributes.pop("transcript", None), attributes.pop("asked", ())
+        guarantee = told_of_fit(guarantee, plan, asked)
+        self._set_fitted(guarantee, **attributes)
         note_groups(self, data.units)
         if held is not None:
             keep_transcript(transcript, *held)
@@ -576,7 +556,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if data.transcript is not None:
             held = transcript_of(self, guarantee, transcript, spending, data, randomness.table_key)
             attributes["transcript"] = held
-        return attributes
+        return attributes | {"asked": transcript.kinds}
 
     def _fitted_of(self, known, n_iter, data, priors=None):
         """Return the fitted attributes, of what is known in the end."""

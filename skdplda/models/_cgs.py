@@ -25,8 +25,6 @@ from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables, model_noise
 
-__all__ = ["PrivateCGSLDA"]
-
 # Rounds, and local sweeps in each; frontier_ablation.csv, rows "10 rounds", "40 rounds", "1 sweep a round" and
 # "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned.
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 100
@@ -61,77 +59,72 @@ class PrivateCGSLDA(BaseRoundsModel):
     Parameters
     ----------
     n_components : int, default=10
-        Number of topics. Where the releases divide the budget and show a weak signal, fewer are kept apart, and the
-        others are the word frequencies, with a `topic_signal_to_noise_` of 0. Affects privacy: no.
+        Number of topics. Where releases divide the budget and the signal is weak, fewer are kept apart, and the others
+        are the word frequencies. Affects privacy: no.
     epsilon : float, default=5.0
-        Privacy loss of the whole fit, for adding or removing one document (one user with `groups`). `inf` is the
-        non-private model on the same code. Affects privacy: yes.
-    delta : float, default=1e-5
-        Probability that the loss exceeds epsilon; choose it well below 1 / (public estimate of the number of
-        units), without looking at the data. Not used by "laplace". Affects privacy: yes.
-    mechanism : str, default="gaussian"
-        Law of the noise: "gaussian", "laplace", which gives pure epsilon, or another of `skdplda.privacy.MECHANISMS`.
+        Privacy loss of the whole fit, for adding or removing one document (one user with `groups`); `inf` for no noise.
         Affects privacy: yes.
+    delta : float, default=1e-5
+        Probability of a larger loss; well below 1 / (public estimate of the number of units), chosen without looking at
+        the data. Not used by "laplace". Affects privacy: yes.
+    mechanism : str, default="gaussian"
+        Law of the noise: "gaussian", "laplace" (pure epsilon), or another of `skdplda.privacy.MECHANISMS`. Affects
+        privacy: yes.
     max_iter : int or None, default=None
-        Number of rounds of topics, each of which spends budget. None: with Gaussian noise 2 to 20, as the first
-        releases tell of signal and noise; 20 with other noise and with samples, 100 with `epsilon=inf`. With
-        `epsilon=inf` the last eight (fewer above 2500 topics), at most a quarter, draw no topics, but add up their
-        expected counts. Affects privacy: no, the noise is calibrated to it.
+        Rounds of topics, which divide the budget. None: with Gaussian noise 2 to 20, as the first releases tell; 20
+        with other noise and with samples, 100 without, of which the last eight (fewer above 2500 topics), at most a
+        quarter, add up expected counts in place of draws. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
-        Gibbs sweeps over a document's tokens within a round that samples. None: 10 with noise, else 1. Affects privacy:
-        no.
+        Gibbs sweeps over a document's tokens within a round. None: 10 with noise, else 1. Affects privacy: no.
     sampling_rate : float, default=1.0
-        Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no,
-        the noise is calibrated to it.
+        Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no, the
+        noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are, which texts of few words need, if more than 3; with noise, in proportion to the
-        topics' released masses, and a tenth of the documents (users) shape no topics and vote for its mean, of 0.1,
-        0.3, 1 and 3 (0.1 with samples and other mechanisms). Take it for texts of up to 5 words. Without noise it is
-        larger while topics are found, by the length of documents if there are more than 100. Affects privacy: no.
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer", for texts of up to 5 words:
+        without noise, the most likely one; with noise, in proportion to the topics' released masses, and a tenth of the
+        documents (users) shape no topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 with samples and other
+        mechanisms). Without noise it is larger while topics are found, by the length of documents if there are more
+        than 100. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
-        Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one; short
-        texts need larger ones. With noise 0.01. Affects privacy: no.
+        Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one. Affects
+        privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form; unused without noise, where topics have no names of
-        it either, and refused by other private forms. Affects privacy: no, if it does not depend on the private texts.
+        Public knowledge of words and topics, for the default form with noise; other private forms refuse it. Affects
+        privacy: no, if it does not depend on the private texts.
     checkpoint : str, path-like or None, default=None
-        File written after each round and removed at the end. A later `fit` with the same parameters and data goes
-        on from it, without spending again. It is as private as the data. Affects privacy: no.
-    callback : callable or None, default=None
-        Called after each round with a report (`n_done`, `n_rounds`, `table`) that holds released values only.
+        File to resume an interrupted fit from, without spending again; as private as the data, and removed at the end.
         Affects privacy: no.
+    callback : callable or None, default=None
+        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
+        privacy: no.
     n_jobs : int or None, default=None
-        Threads, as in joblib. Same result for any number. Affects privacy: no.
+        Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
-        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
+        Makes a fit repeatable and warns: the guarantee is then proven only for a secret seed of 16 random bytes or more
+        (or such an integer), and else claimed. None: fresh entropy. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
+    components_, topic_word_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included; and the same with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed; print it for a statement to publish.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
-        of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Not without noise, and not where no
-        tables are averaged.
+        of all; beyond about 4, a word is no noise. Zeros where topics did not pay. Only with noise, where tables are
+        averaged.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
+        The same for whole topics: one below about 1 says little. All are 0 where documents voted that topics do not
+        pay, as they do of words that meet by chance in 19 fits of 20 at least (not with `max_iter` of 1, nor where
+        noise is divided otherwise: nobody votes there).
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
         The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Of an
         array, with seeds in `prior`: in the order of the topics. Of None, where more than ten topics are not kept
         apart: these have as much as ten together.
-    n_iter_ : int
-        Rounds (sweeps) done.
-    n_features_in_ : int
-        Number of words.
+    n_iter_, n_features_in_ : int
+        Rounds (sweeps) done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 

@@ -5,6 +5,7 @@
                                                           soft and ever sharper assignment, hard in the last rounds
     words          word totals                            only if documents have counts
     cluster_words  word counts by cluster                 the same; near the centre above all, given words' vectors
+    cluster_votes  do these words explain documents?      the same, and noise
 
 All this is post-processing of released sums. The shares of the budget add up to one: doc/theory/adaptive.rst,
 doc/theory/embedding.rst.
@@ -16,7 +17,16 @@ from typing import ClassVar
 import numpy as np
 
 from skdplda._arithmetic import eigen, matmul, mean, normal, orthonormal, power, total
-from skdplda.esteps._clusters import FINE, LENGTH, SIZE, STEP, ClusterWords, DirectionSums, EmbeddedWords
+from skdplda.esteps._clusters import (
+    FINE,
+    LENGTH,
+    SIZE,
+    STEP,
+    ClusterVotes,
+    ClusterWords,
+    DirectionSums,
+    EmbeddedWords,
+)
 from skdplda.models._cluster_names import (
     NEAR,
     TOTALS_SHARE,
@@ -31,11 +41,9 @@ from skdplda.priors._seeding import cluster_centres
 from skdplda.priors._shrinkage import shrink_frequencies, shrink_ratios
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND
 from skdplda.rounds._loop import Ask
-from skdplda.rounds._queries import normalized_rows
+from skdplda.rounds._queries import ENOUGH_VOTES, normalized_rows
 from skdplda.rounds._spending import BudgetPlan, growing
 from skdplda.rounds._tables import signal_to_noise
-
-__all__ = ["ClusterKnowledge", "ClusterPlan", "PublicStart", "cluster_shares", "clusters"]
 
 # CENTRE_SHARE, ROUNDS, RATIO and BELIEVED were chosen on Enron, KOS and news, without a row that is kept; part
 # "constants" of benchmarks/embedding.py measures their alternatives. The others were not tuned.
@@ -57,6 +65,7 @@ MOVED, FURTHER = 0.3, 0.7
 LEAST_VARIANCE = 1e-3  # of a public principal axis, over the mean of all
 AXES_GRID = 2.0**26  # of a weighted row that axes are computed from, per unit of its length
 WORDS_SHARE = 0.15  # of the budget of words that goes to word totals
+VOTES_SHARE = 0.05  # and to the votes whether the words of clusters tell of documents; not tuned
 WORD_LEVELS, LEAST_WEIGHT, MOST_WEIGHT = 16, 0.25, 4.0  # of words in contributions to clusters' words
 
 
@@ -65,21 +74,9 @@ class ClusterPlan(BudgetPlan):
 
     theorem: ClassVar[str] = "embeddings"
 
-    @property
-    def released(self):
-        """What the rounds release."""
-        return (
-            "noisy number and sum of the documents' directions, the same by cluster in every round, and, with counts,"
-            " noisy word totals and word counts by cluster",
-        )
-
-    def describe(self, unit):
-        """Return the noise in words, for a privacy unit."""
-        return (
-            f"{self.law.label} noise on sums of directions, sizes and word counts of clusters, which divide the"
-            f" precision of noise of scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm of a {unit}'s"
-            " contribution"
-        )
+    sums: ClassVar[str] = (
+        "numbers of documents, sums of their directions, and word counts, of all and by cluster, votes on these counts"
+    )
 
 
 class PublicStart:
@@ -171,8 +168,8 @@ def _turned(directions, vectors):
     return np.where(length > 0, vectors / np.maximum(length, 1e-300), directions)
 
 
-def cluster_shares(n_rounds, keyword_share, public_centre, words_share=WORDS_SHARE):
-    """Return [(kind, share)] of all releases; shares add up to one but for rounding."""
+def cluster_shares(n_rounds, keyword_share, public_centre, words_share=WORDS_SHARE, noiseless=False):
+    """Return [(kind, share)] of all releases; shares add up to one but for rounding. Without noise nobody votes."""
     left = 1 - keyword_share
     centre = 0.0 if public_centre else CENTRE_SHARE * left
     precisions = growing(n_rounds, RATIO)
@@ -180,13 +177,15 @@ def cluster_shares(n_rounds, keyword_share, public_centre, words_share=WORDS_SHA
     todo = [] if public_centre else [("centre", centre)]
     todo += [("clusters", float(share)) for share in rounds]
     if keyword_share:
-        todo += [("words", words_share * keyword_share), ("cluster_words", (1 - words_share) * keyword_share)]
+        votes_share = 0.0 if noiseless else VOTES_SHARE
+        shares = {"words": words_share, "cluster_words": 1 - words_share - votes_share, "cluster_votes": votes_share}
+        todo += [(kind, share * keyword_share) for kind, share in shares.items() if share]
     return todo
 
 
 def clusters(known):
     """Ask for a centre, unless it is public, for clusters round by round, and for their words; return what is known."""
-    todo = cluster_shares(known.n_rounds, known.keyword_share, known.has_centre, known.words_share)
+    todo = cluster_shares(known.n_rounds, known.keyword_share, known.has_centre, known.words_share, known.noiseless)
     for kind, share in todo:
         query = known.query(kind)
         noisy = yield Ask(query, share, known.table, len(todo))
@@ -196,8 +195,10 @@ def clusters(known):
             known.note_clusters(noisy, share, query.step)
         elif kind == "words":
             known.note_words(noisy, share)
-        else:
+        elif kind == "cluster_words":
             known.note_cluster_words(noisy, share, query.word_weights)
+        else:
+            known.words_tell = noisy[0, 0] / NORM_BOUND > ENOUGH_VOTES * known.deviation(share)
     return known
 
 
@@ -208,7 +209,8 @@ class ClusterKnowledge:
     whole budget, for `n_rounds` of clusters. With `soft`, documents are divided among clusters in the first rounds.
     `keyword_share` is the part of the budget for words, 0 without counts; `centre` and `frequencies` are public ones,
     or None, and so are `word_vectors`, (n_words, n_dimensions). The attributes are `centre`, the mean of the documents'
-    directions, and `directions`, those of the clusters, of length 1.
+    directions, `directions`, those of the clusters, of length 1, and `words_tell`, whether documents voted that the
+    words of clusters tell of theirs.
     """
 
     def __init__(
@@ -224,6 +226,7 @@ class ClusterKnowledge:
         self._sizes, self._sums, self._size_variance, self._variances = None, None, 0.0, None
         self._moved = 0.0  # mean squares by which sizes have moved in the last round, beside the noise
         self._cells, self._word_weights, self._cell_share = None, None, None
+        self.noiseless, self.words_tell = plan.noiseless, True
         self._word_vectors, self._near, self._candidates = word_vectors, None, None
         self._clear = np.ones(self.n_words or 0, bool)  # words whose totals stand out
         self.words_share = WORDS_SHARE if word_vectors is None else TOTALS_SHARE
@@ -247,6 +250,8 @@ class ClusterKnowledge:
         centres = np.trunc(self.directions * (LENGTH * (1 - MARGIN))).astype(np.float32)
         if kind == "clusters":
             return DirectionSums(self._n_dimensions, centre, centres, sharpness=self._sharpness())
+        if kind == "cluster_votes":
+            return ClusterVotes(centre, centres, self._word_weights.T / WORD_LEVELS, *self._shrunk())
         weights = np.ones(self.n_words) if self._frequencies is None else self._frequencies * self.n_words
         weights = np.clip(power(np.maximum(weights, 1e-300), -0.25), LEAST_WEIGHT, MOST_WEIGHT)
         weights = np.rint(WORD_LEVELS * weights).astype(np.int64)
@@ -349,25 +354,33 @@ class ClusterKnowledge:
         """
         if self._cells is None:
             return None
-        if self._plan.noiseless:
-            return np.maximum(self._cells, 0)
+        return np.maximum(self._cells, 0) if self._plan.noiseless else self._shrunk()[0]
+
+    def _shrunk(self):
+        """Return the word counts that are proven, and what of a contribution is left in them, (n_words, n_clusters)."""
         deviation = self._word_noise()
         if self._candidates is not None:
             base = self._expected()
-            return base * shrink_ratios(self._cells, base, deviation)
-        # Masses of clusters: their sums over all words, whose noise would leave little of a small cluster, are drawn to
-        # the sizes, on the scale of the mass of all.
-        masses = np.maximum(total(self._cells, axis=0), math.sqrt(total(deviation**2)))
-        base = self._frequencies[:, None] * masses
-        return base * shrink_ratios(self._cells, base, deviation)
+        else:
+            # Masses of clusters: their sums over all words, whose noise would leave little of a small cluster, are
+            # drawn to the sizes, on the scale of the mass of all.
+            masses = np.maximum(total(self._cells, axis=0), math.sqrt(total(deviation**2)))
+            base = self._frequencies[:, None] * masses
+        ratios, left = shrink_ratios(self._cells, base, deviation)
+        return base * ratios, left
 
     def _word_noise(self):
         return self.deviation(self._cell_share) * WORD_LEVELS / self._word_weights
 
     def signal_to_noise(self):
-        """Return the numbers of cells and clusters, as `signal_to_noise` does; None without noise or counts."""
+        """Return the numbers of cells and clusters, as `signal_to_noise` does; None without noise or counts.
+
+        They are zeros where the words of clusters do not tell of documents.
+        """
         if self._cells is None or self._plan.noiseless:
             return None
+        if not self.words_tell:
+            return np.zeros(self._cells.T.shape, np.float32), np.zeros(self._n_clusters)
         deviation = self._word_noise()
         if self._candidates is None:
             return signal_to_noise(self._cells, deviation)

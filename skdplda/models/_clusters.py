@@ -29,8 +29,6 @@ from skdplda.models._cluster_names import rms_of
 from skdplda.models._topics import NAMING, distinct_triples
 from skdplda.semantics import EmbeddedTexts
 
-__all__ = ["CLEAR", "BaseClusterModel", "projected_rows"]
-
 CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
 PROJECTION_SEED = 0  # of public random projections
 BLOCK_ROWS = 4096  # at a time
@@ -141,13 +139,6 @@ class BaseClusterModel(BaseTopicModel):
         return np.where(known, cosines.max(axis=1), np.nan)
 
     def topic_hierarchy(self) -> np.ndarray:
-        """Which clusters are nearest: a tree, by average linkage of the cosine distances of their directions.
-
-        Returns
-        -------
-        tree : ndarray of shape (n_components - 1, 4)
-            As from :func:`scipy.cluster.hierarchy.linkage`.
-        """
         check_is_fitted(self)
         if len(self.cluster_centers_) < 2:
             return np.empty((0, 4))
@@ -304,13 +295,6 @@ class BaseClusterModel(BaseTopicModel):
             raise ValueError("this model was fitted without counts, and knows no words: give fit(X, counts=...).")
 
     def get_topics(self) -> np.ndarray:
-        """Word distributions of the clusters, the name by which gensim's `CoherenceModel` asks for them.
-
-        Returns
-        -------
-        topic_word : ndarray of shape (n_components, n_words)
-            Rows sum to 1.
-        """
         self._check_words()
         return self.topic_word_
 

@@ -8,8 +8,6 @@ from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Ask, converse
 from skdplda.rounds._spending import NoisePlan
 
-__all__ = ["counted", "counting_plan", "counts_guarantee"]
-
 
 def counting_plan(epsilon):
     """Return the plan of one release of a pure epsilon."""

@@ -42,8 +42,6 @@ from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.semantics import EmbeddedTexts
 
-__all__ = ["EmbeddingTopics"]
-
 OF_MODEL = (
     "the embedding model, all it was trained on, and vectors of words beside those it makes, do not depend on the"
     " private texts"
@@ -73,9 +71,9 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     max_iter : int or None, default=None
         Rounds of k-means. None: 20, or 30 without noise. Affects privacy: no, they divide the budget.
     public_rows : array-like of shape (n_public, n_features) or None, default=None
-        Public embeddings, of texts or words, whose k-means clusters are where clusters start; None: random directions.
-        Noisy clusters are drawn to public ones, and centre and clusters are shrunk along their principal axes; at small
-        epsilon much depends on it. Affects privacy: no, if it does not depend on the private texts.
+        Public embeddings, of texts or words, whose k-means clusters are where clusters start, and to which noisy ones
+        are drawn; None: random directions. At small epsilon much depends on it. Affects privacy: no, if it does not
+        depend on the private texts.
     public_weights : array-like of shape (n_public,) or None, default=None
         Weights of the rows of `public_rows`, positive. Affects privacy: no, if they do not depend on the private texts.
     centre : array-like of shape (n_features,) or None, default=None
@@ -86,9 +84,9 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         no, if it does not depend on the private texts.
     assignment : {"soft", "hard"}, default="soft"
         "hard": each round adds a document to its nearest cluster. "soft": in the first 0.7 of the rounds its direction
-        is divided among clusters by weights whose squares sum to 1, ever more sharply; sizes are of nearest clusters in
-        all rounds. Soft rounds depend less on `public_rows`, and are nearer to k-means without noise. For more than
-        16,384 clusters take "hard": weights of so many would be rounded to nothing. Affects privacy: no.
+        is divided among clusters by weights whose squares sum to 1, ever more sharply, which depends less on
+        `public_rows`; sizes are of nearest clusters in all rounds. For more than 16,384 clusters take "hard". Affects
+        privacy: no.
     keyword_share : float, default=0.5
         Share of the budget for words, if `fit` gets counts; above 0 and below 1. Affects privacy: no.
     doc_topic_prior : None, default=None
@@ -96,9 +94,11 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     topic_word_prior : float or None, default=None
         Added to each word's count in each cluster. None: 0.01. Affects privacy: no.
     checkpoint : path-like or None, default=None
-        File to resume a fit from; as private as the data. Affects privacy: no.
+        File to resume an interrupted fit from, without spending again; as private as the data, and removed at the end.
+        Affects privacy: no.
     callback : callable or None, default=None
-        Called after each round with a `RoundReport`, of released values. Affects privacy: no.
+        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
+        privacy: no.
     n_jobs : int or None, default=None
         Threads that draw noise. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
@@ -129,13 +129,12 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         How `top_words` orders words: by released counts and the cosine of word and cluster. Negative for words that are
         not near the cluster and do not stand out of the noise there. Only with vectors of the words.
     signal_to_noise_, topic_signal_to_noise_ : ndarray of shape (n_components, n_words) or (n_components,)
-        As of the other models; only with counts and noise.
+        As of the other models; only with counts and noise. Zeros where documents vote that the words of clusters do
+        not explain theirs, as they do of words that meet by chance in 19 fits of 20 at least.
     privacy_guarantee_ : PrivacyGuarantee
         Print it for a statement to publish.
-    n_iter_ : int
-        Releases.
-    n_features_in_ : int
-        Dimensions of an embedding.
+    n_iter_, n_features_in_ : int
+        Releases, and dimensions of an embedding.
 
     See Also
     --------
@@ -271,7 +270,7 @@ ShardedCounts
         UserWarning
             If the released sizes of clusters do not stand out of the noise.
         """
-        return self._fit((X, counts, word_vectors), groups, transcript=transcript)
+        return self._fit((X, counts, word_vectors), groups, transcript)
 
     def _warn_fitted(self):
         clear = int(self._clear_clusters().sum())

@@ -8,16 +8,13 @@ from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
-import pandas as pd
 
-from skdplda._arithmetic import expm1, log1p, total
+from skdplda._arithmetic import log1p
 from skdplda._checks import effective_n_jobs
-from skdplda._types import ArrayLike, Matrix, Seed, Sequence
+from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, check_memory, fit_context
 from skdplda._warnings import warn
-from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
-from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import MOVED, HybridPlan, shortfall
 from skdplda.models._hdp_sampler import DelayedCountSweeps, ShardedSweeps, TopicTrace
@@ -34,8 +31,6 @@ from skdplda.privacy import (
     stated_guarantee,
 )
 from skdplda.rounds._bounds import some_tokens
-
-__all__ = ["HDPLDA"]
 
 # Total, tables' part and sweeps: the table of KOS in doc/theory/hdp.rst. From a total of 10 on it has parts of 0.25 and
 # 0.5 alike, and below 10 it has 0.5 ahead: a default for totals of 10 and more. Without noise: 100 sweeps, not tuned.
@@ -215,24 +210,24 @@ class HDPLDA(BaseHybridLDA):
     and tables of all sweeps. For documents, and where topics need not be published, `PrivateCGSLDA` is better.
 
     Give a total `epsilon`, or what each sweep may spend (`noise_epsilon` and `inherent_epsilon`, as in [1]_); then the
-    total is computed and reported. For instance 300 sweeps with the 1 and 10 of [1]_ make an epsilon above 2,400.
+    total is reported: 300 sweeps with the 1 and 10 of [1]_ make an epsilon above 2,400.
 
     Parameters
     ----------
     n_components : int, default=10
         Number of topics. Affects privacy: no.
     epsilon : float or None, default=None
-        Privacy loss of the whole fit, for replacing one token. None: 10, unless the budget is given by sweep. `inf` is
-        the non-private model on the same code. Affects privacy: yes.
+        Privacy loss of the whole fit, for replacing one token; `inf` for no noise. None: 10, unless the budget is given
+        by sweep. Affects privacy: yes.
     delta : float, default=1e-5
-        Probability that the loss exceeds epsilon. 0 asks for a pure epsilon: sums of epsilons, else concentrated
-        differential privacy. Affects privacy: yes.
+        Probability of a larger loss. 0 asks for a pure epsilon: sums of epsilons, else concentrated differential
+        privacy. Affects privacy: yes.
     mechanism : str or None, default=None
-        Law of the tables' noise: any of `skdplda.privacy.MECHANISMS`, and with a delta of 0 one that needs none. None:
-        "gaussian", or "laplace" with a delta of 0 or a budget by sweep. Affects privacy: yes.
+        Law of the tables' noise, of `skdplda.privacy.MECHANISMS`. None: "gaussian", or "laplace" with a delta of 0 or a
+        budget by sweep. Affects privacy: yes.
     max_iter : int or None, default=None
-        Sweeps, each of which spends. None: 25 (100 with `epsilon=inf`); `recommend` may know better. Affects privacy:
-        no, the noise is calibrated to it; but yes, if the budget is given by sweep.
+        Sweeps, each of which spends. None: 25 (100 with `epsilon=inf`). Affects privacy: no, the noise is calibrated to
+        it; but yes, if the budget is given by sweep.
     noise_share : float or None, default=None
         Part of the total budget for the tables, the rest is for the draws. None: 0.25. Affects privacy: no.
     noise_epsilon : float or None, default=None
@@ -241,9 +236,9 @@ class HDPLDA(BaseHybridLDA):
     inherent_epsilon : float or None, default=None
         Called epsilon_I in [1]_: of the draws of one sweep, 2 ln(1 + C / beta). Affects privacy: yes.
     count_clip : float or None, default=None
-        Called C in [1]_: a noisy count weighs as 0 at least and as this at most. None bounds the
-        words' relative preferences for topics instead: all of the draws' range tells topics apart, and topics are
-        better at the same price. Affects privacy: no, alone; it does with `topic_word_prior`.
+        Called C in [1]_: a noisy count weighs as 0 at least and as this at most. None bounds the words' relative
+        preferences for topics instead, which makes better topics at the same price. Affects privacy: no, alone; it does
+        with `topic_word_prior`.
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
@@ -253,33 +248,29 @@ class HDPLDA(BaseHybridLDA):
     return_trace : bool, default=False
         Whether to keep the released topics and tables of all sweeps in `trace_`. Affects privacy: no.
     n_jobs : int or None, default=None
-        Threads, as in joblib. Same result for any number. Affects privacy: no.
+        Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
-        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
+        Makes a fit repeatable and warns: the guarantee is then proven only for a secret seed of 16 random bytes or more
+        (or such an integer), and else claimed. None: fresh entropy. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included: a mean of the noisy tables, recent ones first.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
+    components_, topic_word_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included: a mean of the noisy tables, recent ones first; and the same with
+        rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed, in total; print it for a statement to publish.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations a released count exceeds that of a topic with the word frequencies of all, if
-        draws and noise alone made the counts. Not without noise.
+        draws and noise alone made the counts. Only with noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
+        The same for whole topics: below about 1 a topic says little. It knows the noise alone, and not chance.
     trace_ : TopicTrace
         Only with `return_trace`: topics and tables of all sweeps.
-    n_iter_ : int
-        Sweeps done.
-    n_features_in_ : int
-        Number of words.
+    n_iter_, n_features_in_ : int
+        Sweeps done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 
@@ -444,67 +435,6 @@ class HDPLDA(BaseHybridLDA):
         X = some_tokens(X, randomness.draw_key())
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
         return sampler.run(True)[1], sampler.words
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def recommend(
-        self,
-        nominal_size: int = 1000,
-        mean_length: int = 60,
-        n_words: int = 500,
-        *,
-        max_iter: Sequence[int] = (6, 12, 25, 50),
-        random_state: int = 0,
-    ) -> pd.DataFrame:
-        """Find which sweeps and shares use a total budget best, by trial on synthetic corpora: no data are read.
-
-        Parameters
-        ----------
-        nominal_size, mean_length : int
-            Documents of the synthetic corpus, and their mean length; a public guess at those of the real one.
-        n_words : int
-            Size of the vocabulary.
-        max_iter : sequence of int, default=(6, 12, 25, 50)
-            Numbers of sweeps to try.
-        random_state : int, default=0
-            Of the corpus and the trials.
-
-        Returns
-        -------
-        table : DataFrame
-            One row a trial, best first: `max_iter` and `noise_share`, to be set; `clip_ratio`, the C / beta that the
-            draws' budget allows; `noise`, the standard deviation in a cell, in tokens; `perplexity` of held-out
-            synthetic documents.
-
-        Raises
-        ------
-        ValueError
-            If the budget is not a finite total `epsilon`, or an argument is bad.
-        """
-        if not self._by_total() or math.isinf(self._total()) or self.count_clip is not None:
-            raise ValueError(
-                "recommend divides a total budget: give a finite epsilon and count_clip=None, and leave noise_epsilon"
-                " and inherent_epsilon out."
-            )
-        max_iter = list(max_iter) if np.iterable(max_iter) else [max_iter]
-        if not max_iter or not all(isinstance(sweeps, Integral) and sweeps >= 1 for sweeps in max_iter):
-            raise ValueError(f"max_iter must be a sequence of integers >= 1; got {max_iter!r}.")
-        X = make_lda_corpus(
-            nominal_size, n_words, self.n_components, mean_length=mean_length, random_state=random_state
-        ).data
-        test = slice(0, None, 10)
-        train = check_counts(self.__class__(), X[np.arange(X.shape[0]) % 10 != 0], reset=True)
-        rows = []
-        for sweeps in max_iter:
-            for share in (0.1, 0.25, 0.5):
-                plan = HybridPlan.calibrate(self._total(), self.delta, sweeps, share, noise=self.mechanism)
-                counts, _, _ = self._run(train, plan, Randomness(random_state), False)
-                topics = (counts + TOPIC_WORD_PRIOR).T
-                found = perplexity(
-                    X[test], topics / total(topics, axis=1, keepdims=True), doc_topic_prior=self._doc_topic_prior()
-                )
-                rows.append((sweeps, share, expm1(plan.eta / 2), plan.deviation, found))
-        table = pd.DataFrame(rows, columns=["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"])
-        return table.sort_values("perplexity", ignore_index=True)
 
     def _warn(self, plan, randomness):
         if not plan.private:

@@ -20,8 +20,6 @@ from skdplda.privacy import (
     zcdp_event,
 )
 
-__all__ = ["MOVED", "HybridPlan", "shortfall"]
-
 MOVED = {1: 4, 2: 2}  # by one token: the square of the table's sensitivity, in the norm of order 1 or 2
 # Of the warning that a plan cannot learn; no guarantee depends on it. It was chosen by hand, below the smallest range
 # that is measured in the last paragraph of doc/theory/hdp.rst (0.2).

@@ -18,13 +18,6 @@ from skdplda.privacy import Spending, observe
 from skdplda.rounds._bounds import some_tokens
 from skdplda.rounds._tables import FORGET, signal_to_noise
 
-__all__ = [
-    "DelayedCountSweeps",
-    "ShardedSweeps",
-    "TopicTrace",
-    "trace_of",
-]
-
 LARGEST = 2**30 - 1  # of a table's integers
 # Smoothing of preferences towards the word frequencies, in standard deviations of the noise. No ablation table has it:
 # below the noise, a count tells nothing.

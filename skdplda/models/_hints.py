@@ -3,8 +3,6 @@
 import re
 from functools import wraps
 
-__all__ = ["HintsMixin"]
-
 PARAMETERS = {
     "evaluate_every": "it has no use here: a stopping rule on training data would be a release; leave it out",
     "perp_tol": "it has no use here: a stopping rule on training data would be a release; leave it out",

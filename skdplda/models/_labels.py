@@ -26,8 +26,6 @@ from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions
 from skdplda.rounds._queries import Query
 from skdplda.semantics import embedded
 
-__all__ = ["LabelCounts", "count_labels"]
-
 OTHER = "other"  # what has none of the labels
 FORMAT, VERSION = "skdplda.LabelCounts", 1
 CLEAR = 3.0  # standard deviations of its noise that a count must have to be clear. Not tuned.

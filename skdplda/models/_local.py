@@ -52,8 +52,6 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._tables import initial_table, signal_to_noise
 
-__all__ = ["LocalPrivateLDA"]
-
 FROM_REPORTS = (
     *("components_", "topic_word_", "n_iter_", "stream_prior_", "stream_variance_", "word_rates_"),
     *("signal_to_noise_ with several topics and noise", "topic_signal_to_noise_ with several topics and noise"),
@@ -75,29 +73,23 @@ class LocalPrivateLDA(BaseTopicModel):
         Number of topics. Affects privacy: no.
     epsilon : float or None, default=None
         Privacy loss of all reports of a user, for one `epsilon_unit`: the reports have the largest `bit_epsilon` within
-        it, 30 at most, in place of the randomizer's; `device_randomizer` has it. `inf` is the non-private model on the
-        same code. None: what the randomizer says. Affects privacy: yes.
+        it, 30 at most, in place of the randomizer's. `inf`: no noise. None: what the randomizer says. Affects privacy:
+        yes.
     epsilon_unit : {"bit", "document"}, default="bit"
-        What `epsilon` is for: one word of a document (`bit_guarantee_`), or the document as a whole
-        (`privacy_guarantee_`), which takes `max_words_per_document` of the randomizer to leave any signal. Affects
-        privacy: yes.
+        What `epsilon` is for: one word of a document (`bit_guarantee_`), or the document (`privacy_guarantee_`), which
+        takes `max_words_per_document` of the randomizer to leave any signal. Affects privacy: yes.
     randomizer : LocalRandomizer or None, default=None
-        The law of the reports. None: `LocalRandomizer()`. `bit_epsilon=inf` is the non-private model on the same code.
-        Affects privacy: yes.
+        The law of the reports. None: `LocalRandomizer()`. `bit_epsilon=inf` for no noise. Affects privacy: yes.
     input : {"counts", "reports"}, default="counts"
         "reports": X was randomized on the users' devices, as `device_randomizer` says; a batch with fewer ones than
-        noise alone makes is refused. "counts": a simulation; X holds raw counts, which are randomized first and then
-        forgotten. Each such fit is one more report of each user.
-        Affects privacy: yes.
+        noise alone makes is refused. "counts": a simulation, which randomizes raw counts first and forgets them; each
+        such fit is one more report of each user. Affects privacy: yes.
     reconstruction : {"likelihood", "bayes", "moment"}, default="likelihood"
-        Affects privacy: no.
-
-        * "moment": estimate in how many documents each word is, insert or delete random bits until that many have
-          it, and sample topics as if they were true [2]_.
-        * "bayes": the same, the estimates shrunk towards earlier batches and the prior corpus, eq. 19 of [2]_. A first
-          batch without a prior corpus has nothing to be shrunk to.
-        * "likelihood": sample with each topic whether a bit is the document's word or noise, as the law of the
-          reports makes it likely; the best of the three. In the spirit of [3]_.
+        "moment": estimate in how many documents each word is, insert or delete random bits until that many have it, and
+        sample topics as if they were true [2]_. "bayes": the same, the estimates shrunk towards earlier batches and the
+        prior corpus, eq. 19 of [2]_. "likelihood": sample with each topic whether a bit is the document's word or
+        noise, as the law of the reports makes it likely; the best of the three, in the spirit of [3]_. Affects privacy:
+        no.
     max_iter : int, default=100
         Gibbs sweeps a fit, or a batch. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
@@ -111,42 +103,32 @@ class LocalPrivateLDA(BaseTopicModel):
     prior_weight : float or None, default=None
         Of the prior mean for "bayes", called omega in eq. 19 of [2]_. None: estimated. Affects privacy: no.
     n_jobs : int or None, default=None
-        Threads, as in joblib. Same result for any number. Affects privacy: no.
+        Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. For input="counts" anything else warns, and the guarantee is
-        proven only for a secret of 16 random bytes or more. Affects privacy: yes.
+        None: fresh entropy. For input="counts" anything else warns, and the guarantee is proven only for a secret of 16
+        random bytes or more. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the priors included. For "likelihood" a word that is present counts p - q, the
-        probability that its bit tells so.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
-    stream_prior_ : ndarray of shape (n_components, n_words)
-        What the next `partial_fit` adds to `topic_word_prior`: `correlation` times the sum of past counts, eq. 11
-        of [2]_.
-    stream_variance_ : ndarray of shape (n_components, n_words)
-        Variance of the noise in `stream_prior_`.
+    components_, topic_word_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the priors included, and the same with rows scaled to sum to 1. For "likelihood" a
+        word that is present counts p - q, the probability that its bit tells so.
+    stream_prior_, stream_variance_ : ndarray of shape (n_components, n_words)
+        What the next `partial_fit` adds to `topic_word_prior`, `correlation` times the sum of past counts, eq. 11 of
+        [2]_; and the variance of the noise in it.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations a count exceeds that of a topic with the word frequencies of all, if the reports
-        had been divided among topics at random. Not without noise.
+        had been divided among topics at random. Only with noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
+        The same for whole topics: below about 1 a topic says little. It knows the noise alone, and not chance.
     word_rates_ : ndarray of shape (n_words,)
         Share of the documents of the next batch in which each word is expected, eq. 21 of [2]_.
-    privacy_guarantee_ : PrivacyGuarantee
-        What is guaranteed to each user for the document as a whole; print it for a statement to publish.
-    bit_guarantee_ : PrivacyGuarantee
-        The same for one word of the document.
-    n_iter_ : int
-        Gibbs sweeps of the last batch.
-    n_batches_ : int
-        Batches seen.
-    n_features_in_ : int
-        Number of words.
+    privacy_guarantee_, bit_guarantee_ : PrivacyGuarantee
+        What is guaranteed to each user, for the document as a whole and for one word of it.
+    n_iter_, n_batches_, n_features_in_ : int
+        Gibbs sweeps of the last batch, batches seen, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 
@@ -490,7 +472,8 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _check_stream(self, guarantees):
         """Refuse a batch with another guarantee than those before: one has to hold for the users of all batches."""
-        if self.n_batches_ and guarantees != (self.privacy_guarantee_, self.bit_guarantee_):
+        began = (self.privacy_guarantee_, self.bit_guarantee_) if self.n_batches_ else guarantees
+        if guarantees != began or any(a.mechanism != b.mechanism for a, b in zip(guarantees, began, strict=True)):
             raise ValueError(
                 "partial_fit must go on with what it began with (randomizer, input, and whether there is a seed): one"
                 f" guarantee has to hold for the users of all batches. It was {self.privacy_guarantee_!r}. Use fit to"

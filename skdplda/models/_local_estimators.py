@@ -8,15 +8,6 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import mean as mean_of
 
-__all__ = [
-    "bayes_estimate",
-    "document_lengths",
-    "moment_estimate",
-    "moment_variance",
-    "reconstruct",
-    "split_variance",
-]
-
 
 def moment_estimate(ones, n_reports, channel, clip=True):
     """Estimate in how many documents each word is: (n_t - q M) / (p - q), of shape (n_words,).

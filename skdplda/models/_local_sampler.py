@@ -9,8 +9,6 @@ from skdplda._arithmetic import mean, total
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda.models._local_estimators import document_lengths
 
-__all__ = ["Bits", "NoiseTopic", "ShardedBits", "like_length", "presence", "refuse_raw"]
-
 # The most groups of documents of like length, and the least documents of a group. Chosen by hand: more groups follow
 # the lengths more closely, from fewer documents each.
 GROUPS, GROUP_SIZE = 8, 32

@@ -4,13 +4,13 @@ from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._arithmetic import exp, log, matmul, total
+from skdplda._arithmetic import exp, log, matmul
 from skdplda._checks import check_structure, effective_n_jobs
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._released import order_tokens
@@ -22,28 +22,23 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_is_fitted,
-    counts_of,
-    fit_context,
     tokens_of,
 )
 from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.esteps._segments import SegmentEStep
 from skdplda.exact._loop import answer_exactly
-from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
 from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior
-from skdplda.privacy import KNOWN, Spending, seeded_guarantee
+from skdplda.privacy import Spending, seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import rounds_of
 from skdplda.rounds._spending import NoisePlan
 from skdplda.semantics import UnitMatrix
-
-__all__ = ["PCTD"]
 
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 35  # with noise as PrivateCGSLDA; without, the 35 iterations of Shi et al. (2019)
 PRIVATE_UPDATES, EXACT_UPDATES = 10, 1  # with noise as local sweeps of PrivateCGSLDA; without, plain EM
@@ -69,23 +64,20 @@ class PCTD(BaseRoundsModel):
     delta : float, default=1e-5
         Probability that the loss exceeds epsilon. Affects privacy: yes.
     noise : {"statistics", "units"}, default="statistics"
-        What gets noise. Affects privacy: yes.
-
-        * "statistics": the topic-word sums of each round. Protects a document, or a user with `groups`; proven.
-        * "units": the count of every vocabulary word in every unit, once; then EM on what the counts probably were.
-          Protects one word, replaced by another in its unit; proven. The curator could publish the noisy counts.
-          Takes time in proportion to units times words.
+        What gets noise. "statistics": the topic-word sums of each round, for a document, or a user with `groups`;
+        proven. "units": the count of every vocabulary word in every unit, once, then EM on what the counts probably
+        were, for one word replaced by another in its unit; proven. The curator could publish the noisy counts; it takes
+        time in proportion to units times words. Affects privacy: yes.
     similarity : sparse matrix or array-like of shape (n_words, n_words), or None, default=None
         Called R in [1]_, eq. (10): from :func:`skdplda.semantics.word_similarity`, of public vectors. None: words
         do not know each other. Affects privacy: no, if public.
     tau : float, default=0.3
         Weight of the similarity in eq. (11) of [1]_, 1e6 at most. Affects privacy: no.
     max_iter : int or None, default=None
-        Number of rounds. None: 20 for "statistics" with noise, else 35. Affects privacy: no, the noise is
-        calibrated to it.
+        Rounds. None: 20 for "statistics" with noise, else 35. Affects privacy: no, the noise is calibrated to it.
     local_updates : int or None, default=None
-        Updates of a document's topic proportions within a round. None: 10 for "statistics" with noise, else 1.
-        Affects privacy: no.
+        Updates of a document's topic proportions in a round. None: 10 for "statistics" with noise, else 1. Affects
+        privacy: no.
     sampling_rate : float, default=1.0
         Probability that a privacy unit takes part in a round (Poisson sampling). "statistics" only. Affects privacy:
         no, the noise is calibrated to it.
@@ -94,46 +86,38 @@ class PCTD(BaseRoundsModel):
     topic_word_prior : float or None, default=None
         Pseudo-count of each word in a topic, which [1]_ has not. None: 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, from which topics start and towards which the released tables are shrunk.
-        "statistics" without samples only; unused without noise, where topics have no names of it either. Affects
-        privacy: no, if it does not depend on the private texts.
+        Public knowledge of words and topics, from which topics start and to which released tables are shrunk.
+        "statistics" with noise and without samples only. Affects privacy: no, if it does not depend on the private
+        texts.
     checkpoint : str, path-like or None, default=None
-        File written after each round and removed at the end; a later `fit` with the same parameters and data goes
-        on from it, without spending again. It is as private as the data. "statistics" only. Affects privacy: no.
+        "statistics" only. File to resume an interrupted fit from, without spending again; as private as the data, and
+        removed at the end. Affects privacy: no.
     callback : callable or None, default=None
-        Called after each round with a report (`n_done`, `n_rounds`, `table`) that holds released values only.
-        Affects privacy: no.
+        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
+        privacy: no.
     n_jobs : int or None, default=None
-        Threads, as in joblib. Same result for any number. Affects privacy: no.
+        Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
-        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
+        Makes a fit repeatable and warns: the guarantee is then proven only for a secret seed of 16 random bytes or more
+        (or such an integer), and else claimed. None: fresh entropy. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
+    components_, topic_word_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included; and the same with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed; print it for a statement to publish.
     doc_topic_prior_ : ndarray of shape (n_components,)
         Only of an array, with seeds in `prior`: in the order of the topics.
-    public_perplexity_ : ndarray of shape (n_rounds,)
-        Only if `fit` was given public documents: their perplexity after each round (of a resumed fit, each one
-        since), under that round's table.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
-        of all. Beyond about 4, a word is no noise. Only with noise on "statistics".
+        of all; beyond about 4, a word is no noise. Only with noise on "statistics".
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
-    n_iter_ : int
-        Rounds done.
-    n_features_in_ : int
-        Number of words.
+        The same for whole topics: below about 1 a topic says little. It knows the noise alone, and not chance.
+    n_iter_, n_features_in_ : int
+        Rounds done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 
@@ -161,8 +145,6 @@ class PCTD(BaseRoundsModel):
     >>> model.privacy_guarantee_
     PrivacyGuarantee(epsilon=5, delta=1e-5, document, add-remove, central, proven)
     """
-
-    _beside_released = {"public_perplexity_": KNOWN}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
@@ -213,82 +195,7 @@ class PCTD(BaseRoundsModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        groups: ArrayLike | None = None,
-        public: Any = None,
-        *,
-        transcript: PathLike | None = None,
-    ) -> Self:
-        """Fit the topics.
-
-        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
-
-        Parameters
-        ----------
-        X : UnitMatrix, array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
-            Semantic units over a public, or privately selected, vocabulary. In a plain matrix of word counts
-            each word is a unit, which a warning says. Blocks (matrices of either kind) of a
-            `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers, for `noise="statistics"`
-            and a finite epsilon. Of a document of more than 2**20 tokens so many take part, for `noise="statistics"`
-            and in a plain matrix; a count above 2**31 - 1 there is taken as that.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_documents,), default=None
-            The user of each document: the guarantee then is for all documents of one user together. Only for
-            `noise="statistics"`.
-        public : UnitMatrix or sparse matrix of shape (n_public, n_words), default=None
-            Public documents to follow the convergence on; see `public_perplexity_`. Private ones would be told from
-            it, and are not covered.
-        transcript : path-like, default=None
-            A new file for all that the fit asks and the noisy answers, once it is done: what the guarantee covers, and
-            nothing else. `from_transcript` makes other models of it, for nothing. Only with noise, in rounds.
-
-        Returns
-        -------
-        self : PCTD
-            The fitted estimator.
-
-        Raises
-        ------
-        BudgetExceededError
-            If an open accountant cannot afford the fit. No data were read.
-        ValueError
-            For parameters, units or counts that are not as described.
-        """
-        if public is None:
-            return self._fit(X, groups, transcript=transcript)
-        watch = PublicPerplexity(
-            public, self._doc_topic_prior(), self._topic_word_prior(), effective_n_jobs(self.n_jobs)
-        )
-        return self._fit(X, groups, watch, transcript)
-
     def transform(self, X: Any) -> np.ndarray:
-        """Topic proportions of documents under the fitted topics.
-
-        Each row depends on its own document and on the released topics only. The proportions of a *training* document,
-        or of any other private one, are that document's data, and the guarantee does not cover publishing them.
-
-        Parameters
-        ----------
-        X : UnitMatrix, or array-like or sparse matrix of shape (n_documents, n_words)
-            Semantic units; in a plain matrix of word counts each word is a unit.
-
-        Returns
-        -------
-        doc_topic : ndarray of shape (n_documents, n_components)
-            Rows sum to 1. An empty document gets the prior's mean.
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If X has another number of words, or is no matrix of counts.
-        """
         if not isinstance(X, UnitMatrix):
             return super().transform(X)
         check_is_fitted(self)
@@ -474,31 +381,3 @@ def shuffled_segments(X, randomness):
     order_tokens(starts, words, key)
     ones = np.ones(len(words), np.int32), words, np.arange(len(words) + 1)
     return UnitMatrix(starts, sp.csr_array(ones, shape=(len(words), X.shape[1])))
-
-
-class PublicPerplexity:
-    """Follows the perplexity of public documents from round to round, under the priors of the model."""
-
-    def __init__(self, public, alpha, beta, n_threads):
-        X = counts_of(public)
-        self._X = X if hasattr(X, "shape") else np.asarray(public)
-        self._alpha, self._beta, self._n_threads, self.history = alpha, beta, n_threads, []
-
-    def check(self, n_words):
-        """Refuse documents of other words, or without a perplexity, before a budget is charged."""
-        if self._X.shape[1:] != (n_words,):
-            raise ValueError(f"public must have the {n_words} words of X; got shape {self._X.shape}.")
-        try:
-            perplexity(self._X, np.full((1, n_words), 1 / n_words))
-        except ValueError as error:
-            raise ValueError(f"public cannot be followed: {error}") from None
-
-    def attributes(self):
-        """Return what a fit stores."""
-        return {"public_perplexity_": np.array(self.history)}
-
-    def __call__(self, report):
-        """Note the perplexity after a round."""
-        topics = report.table.T + self._beta
-        topics = topics / total(topics, axis=1, keepdims=True)
-        self.history.append(perplexity(self._X, topics, doc_topic_prior=self._alpha, n_threads=self._n_threads))

@@ -7,8 +7,6 @@ import numpy as np
 from skdplda.privacy import PrivacyGuarantee, Randomness, sampler_assumption
 from skdplda.rounds._guarantee import NOT_COVERED
 
-__all__ = ["COMMON", "CUT", "GUIDE", "TOKEN_L2", "once_guarantee"]
-
 TOKEN_L2 = math.sqrt(2) * (1 + 1e-12)  # one word in the place of another changes two counts of a segment by 1
 GUIDE = "skdplda theory guide, PCTD"
 STRUCTURE = "the numbers of documents and of semantic units, and which units belong to which document"

@@ -8,8 +8,6 @@ from skdplda.privacy import mechanism_of
 from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["noisy_segments"]
-
 NEWTON_STEPS = 12  # double the correct digits each; a test compares the result with the most probable count
 BLOCK_CELLS = 2**22  # noisy counts held at a time
 

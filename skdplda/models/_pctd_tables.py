@@ -8,8 +8,6 @@ from skdplda.priors._seeding import starting_topics
 from skdplda.priors._shrinkage import floor_of, principal, shrink_frequencies, shrink_topics
 from skdplda.rounds._tables import OneTable, SmoothedTables, initial_table, model_noise
 
-__all__ = ["ConsistentTables", "LastTable", "consistent"]
-
 
 def consistent(table, similarity, tau):
     """Return a table whose topics have moved towards words of similar meaning: eq. (11) of Shi et al. (2019).
@@ -72,4 +70,4 @@ class ConsistentTables(SmoothedTables):
         )
         frequencies /= total(frequencies)
         vectors = None if prior.vectors is None else principal(prior.vectors, frequencies)
-        return consistent(shrink_topics(counts, deviation, frequencies, vectors), self._similarity, self._tau)
+        return consistent(shrink_topics(counts, deviation, frequencies, vectors)[0], self._similarity, self._tau)

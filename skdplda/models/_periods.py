@@ -25,8 +25,6 @@ from skdplda.privacy import BudgetCharge, PrivacyGuarantee, stated_guarantee
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions
 from skdplda.rounds._queries import Query
 
-__all__ = ["PeriodEStep", "PeriodsMixin", "TopicCounts"]
-
 # A period's shares are told where its noisy total is above so many standard deviations of its noise. Not tuned.
 CLEAR_TOTAL = 3.0
 NOT_COVERED = (
@@ -191,10 +189,8 @@ class PeriodsMixin:
             The class of each document. One that is not among `classes` counts nowhere, and no message tells of it.
         classes : array-like of shape (n_classes,)
             The classes to count, all different. They are published: a list from the documents would tell which occur.
-        epsilon : float
-            As in `topics_over_time`.
-        groups : array-like of shape (n_documents,), default=None
-            As in `topics_over_time`.
+        epsilon, groups : as in `topics_over_time`
+            Of the counts.
 
         Returns
         -------

@@ -6,8 +6,6 @@ from typing import NamedTuple
 from skdplda._checks import is_integer, is_real
 from skdplda.privacy import calibrate_gaussian, check_delta, check_epsilon
 
-__all__ = ["TopicSuggestion", "suggest_n_components"]
-
 # The best number of topics grew with the root of the signal on 20 pairs of a corpus and an epsilon, at 2 to 60 topics
 # (doc/frontier.rst, "How many topics"): times this, it was within a factor of 1.5 of the best, or as good, on most.
 TOPICS_PER_ROOT = 0.36

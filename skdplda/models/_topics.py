@@ -19,8 +19,6 @@ from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
 from skdplda.priors import PublicPrior, nearest_words
 
-__all__ = ["NAMING", "RELEVANCE", "TopicsMixin", "distinct_triples", "warn_of_noise"]
-
 # Default of `relevance`. The less lift, the better the NPMI of top words at epsilon 2, on 20 Newsgroups, where this was
 # chosen, as on news articles: relevance.csv. At 0.8 it is 0.007 to 0.017 below that of probabilities, at 0.6 (Sievert
 # and Shirley's choice, without noise) 0.027 to 0.048. Some lift keeps words that all topics share from leading them.
@@ -44,7 +42,7 @@ class TopicsMixin:
         relevance: float = RELEVANCE,
         mark_noise: bool = False,
     ) -> pd.DataFrame:
-        """The most relevant words of each topic.
+        """The most relevant words of each topic; where the noise is known, those that stand out of it come first.
 
         Parameters
         ----------
@@ -54,15 +52,17 @@ class TopicsMixin:
             The vocabulary. None takes that of a released model or `feature_names_in_`, else column numbers as "x0",
             "x1", ...
         relevance : float, default=0.8
-            How words are ordered, as in :func:`~skdplda.metrics.topic_relevance`, called lambda there: 1 by their
-            probability in the topic, 0 by how much more probable they are in it than in all topics.
+            How words that stand out are ordered, and then the others, as in :func:`~skdplda.metrics.topic_relevance`,
+            called lambda there: 1 by their probability in the topic, 0 by how much more probable they are in it than in
+            all topics.
         mark_noise : bool, default=False
             Whether words that do not stand out of the noise are put into parentheses, where the noise is known.
 
         Returns
         -------
         words : DataFrame of shape (n_components, n_shown)
-            One row a topic, most relevant first; the index holds the names of `get_feature_names_out`.
+            One row a topic, most relevant first, and what may be noise last; the index holds the names of
+            `get_feature_names_out`.
 
         Raises
         ------
@@ -92,11 +92,11 @@ class TopicsMixin:
         -------
         info : DataFrame of shape (n_components, 5)
             One row a topic, by number. "name"; "size", its share of the released counts, nan where none are released;
-            "words", a list, most relevant first; "signal_to_noise", the root mean square by which its words stand out
-            of the words of all topics, in standard deviations of the noise, nan where the noise is not known or there
-            is one topic; "noise", whether that is below 1 and its ten top words are not all clear, missing likewise.
-            This tells of the noise that was added for privacy; texts without any topics have clear ones, too, because
-            every topic model divides them.
+            "words", a list, most relevant first; "signal_to_noise", by which its words stand out of those of all
+            topics, in standard deviations of the noise, nan where that is not known or there is one topic; "noise",
+            whether that is below 1 and its ten top words are not all clear, missing likewise. This tells of the noise
+            added for privacy. That topics are there by chance, documents vote on in some fits, which are then all
+            noise; in the others texts without any topics have clear ones, too.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class TopicsMixin:
         return table.sort_values("share", ascending=False, kind="stable")
 
     def topic_hierarchy(self) -> np.ndarray:
-        """Which topics are nearest: a tree, by average linkage of their Jensen-Shannon distances.
+        """Which topics are nearest: a tree, by average linkage of `topic_distances`.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class TopicsMixin:
         Raises
         ------
         ValueError
-            If there is no such topic, or two would have one name.
+            If there is no such topic, two would have one name, or one of a released model has control characters.
         """
         model = copy_of_fitted(self)
         model.topic_names_ = self._new_names(names)
@@ -436,10 +436,14 @@ class TopicsMixin:
         return topic_relevance(self.topic_word_, weight, self._topic_sizes())
 
     def _top_columns(self, n, relevance):
-        """Return the columns of the most relevant words, of shape (n_components, n), or of all words if fewer."""
+        """Return the columns of the most relevant words, what stands out first, (n_components, n); all if fewer."""
         if not is_integer(n) or n < 1:
             raise ValueError(f"n_words must be an integer of at least 1; got {n!r}.")
-        return np.argsort(-self._relevance(relevance), axis=1, kind="stable")[:, :n]
+        order, clear = np.argsort(-self._relevance(relevance), axis=1, kind="stable"), self._clear_words()
+        if clear is not None:
+            last = ~np.take_along_axis(clear, order, axis=1)
+            order = np.take_along_axis(order, np.argsort(last, axis=1, kind="stable"), axis=1)
+        return order[:, :n]
 
     def _topic_sizes(self):
         """Return each topic's share of the released counts, or None."""
@@ -478,7 +482,7 @@ class TopicsMixin:
         noise = np.asarray(signal) < NOISE_FLOOR
         n = 0 if clear is None else min(CLEAR_WORDS, clear.shape[1])
         if n and (noise & (clear.sum(axis=1) >= n)).any():  # else words need not be sorted
-            top = self._top_columns(n, RELEVANCE)
+            top = np.argsort(-self._relevance(RELEVANCE), axis=1, kind="stable")[:, :n]
             noise &= ~np.take_along_axis(clear, top, axis=1).all(axis=1)
         return noise
 

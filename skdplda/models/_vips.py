@@ -53,8 +53,6 @@ from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["VIPSLDA"]
-
 # frontier_ablation.csv, rows "10 rounds" and "40 rounds"; without noise, not tuned.
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 # Not tuned: a pass more costs noise or time. Row "mini-batches of a tenth" shows what the stochastic form loses.
@@ -124,42 +122,40 @@ class VIPSLDA(BaseRoundsModel):
     Parameters
     ----------
     n_components : int, default=10
-        Number of topics. Where the releases divide the budget and show a weak signal, fewer are kept apart, and the
-        others are the word frequencies, with a `topic_signal_to_noise_` of 0. Affects privacy: no.
+        Number of topics. Where releases divide the budget and the signal is weak, fewer are kept apart, and the others
+        are the word frequencies. Affects privacy: no.
     epsilon : float, default=5.0
-        Privacy loss of the whole fit, for adding or removing one document (one user with `groups`). `inf` is the
-        non-private model on the same code. Affects privacy: yes.
-    delta : float, default=1e-5
-        Probability that the loss exceeds epsilon; choose it well below 1 / `nominal_size`, without looking at the data.
+        Privacy loss of the whole fit, for adding or removing one document (one user with `groups`); `inf` for no noise.
         Affects privacy: yes.
+    delta : float, default=1e-5
+        Probability of a larger loss; well below 1 / `nominal_size`, chosen without looking at the data. Affects
+        privacy: yes.
     accounting : {"pld", "rdp"}, default="pld"
-        How noise is found for epsilon: by privacy loss distributions, which ask for the least noise, or by Renyi
-        divergences. Both are proven. Affects privacy: yes.
+        How noise is found for epsilon: by privacy loss distributions, which ask for the least, or by Renyi divergences.
+        Affects privacy: yes.
     learning_method : {"batch", "online"}, default="batch"
-        Affects privacy: no, the noise is calibrated to it.
-
-        * "batch": each round starts from its predecessor's release, with falling noise.
-        * "online": the stochastic form of [1]_, for mini-batches and streams. Each step moves the table by
-          (`learning_offset` + step) ** -`learning_decay` towards its release; noise stays the same.
+        "batch": each round starts from its predecessor's release, with falling noise. "online": the stochastic form of
+        [1]_, for mini-batches and streams; each step moves the table by (`learning_offset` + step) ** -`learning_decay`
+        towards its release. Affects privacy: no, the noise is calibrated to it.
     max_iter : int or None, default=None
-        Number of rounds of topics, or steps, each of which spends budget; `partial_fit` refuses more. None: with noise
-        2 to 20, as the first releases tell of signal and noise (20 with samples, `max_norm` or another accounting), 50
-        without; for "online" two passes with noise, five without. Affects privacy: no, the noise is calibrated to it.
+        Rounds of topics, or steps, which divide the budget; `partial_fit` refuses more. None: with noise 2 to 20, as
+        the first releases tell (20 with samples, `max_norm` or another accounting), 50 without; for "online" two passes
+        with noise, five without. Affects privacy: no, the noise is calibrated to it.
     sampling_rate : float or None, default=None
         Probability that a document (user) takes part in a round of `fit` (Poisson sampling). None: `batch_size` /
         `nominal_size` if given, else 1. Affects privacy: no, the noise is calibrated to it.
     batch_size : int or None, default=None
-        Documents expected in a step, in place of `sampling_rate`; needs `nominal_size`. Called S in [1]_. The true
-        number of documents in a batch enters no scale. Affects privacy: no.
+        Documents expected in a step, called S in [1]_, in place of `sampling_rate`; needs `nominal_size`. Affects
+        privacy: no.
     nominal_size : int or None, default=None
-        A public estimate of the number of documents (users), called D in [1]_; not to be counted in the data.
-        Affects privacy: no.
+        A public estimate of the number of documents (users), called D in [1]_; not to be counted in the data. Affects
+        privacy: no.
     max_visits : int or None, default=None
-        For `partial_fit`: the most batches in which one document (user) comes, which you assert. None: all of them.
-        Affects privacy: yes, the noise is calibrated to it.
+        For `partial_fit`: the most batches in which one document (user) comes, which you assert. None: all. Affects
+        privacy: yes, the noise is calibrated to it.
     max_norm : float or None, default=None
-        Bound on the norm of a document's (user's) word counts, at least 1; larger ones are scaled down to it, as in
-        [1]_. None: all documents (users) contribute equally. Unused without noise. Affects privacy: no, noise follows.
+        Bound on the norm of a document's (user's) word counts, at least 1; larger ones are scaled down, as in [1]_.
+        None: all contribute equally. Affects privacy: no, noise follows.
     max_doc_length : int or None, default=None
         Longer documents are cut to so many random tokens, called N in [1]_. Affects privacy: no.
     learning_offset : float, default=10.0
@@ -172,54 +168,51 @@ class VIPSLDA(BaseRoundsModel):
     mean_change_tol : float, default=1e-3
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are, which texts of few words need; with noise, in proportion to the topics' released
-        masses, and a tenth of the documents (users) shape no topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 in
-        streams, samples and other forms). Take it for texts of up to 5 words. Affects privacy: no.
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer", for texts of up to 5 words:
+        without noise, the most likely one; with noise, in proportion to the topics' released masses, and a tenth of the
+        documents (users) shape no topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 in streams, samples and other
+        forms). Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
-        without. "infer": without noise, the most likely one that is proportional to the word frequencies, into which
-        topics fade that the documents do not prove; with noise as None. Affects privacy: no.
-    prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form; unused without noise, where topics have no names of
-        it either, and refused by other private forms. Affects privacy: no, if it does not depend on the private texts.
-    checkpoint : str, path-like or None, default=None
-        File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
-        goes on from it, without spending again. It is as private as the data. Affects privacy: no.
-    callback : callable or None, default=None
-        Called after each round of `fit` with a report (`n_done`, `n_rounds`, `table`) that holds released values only.
+        without. "infer": without noise, the most likely one in proportion to the word frequencies; with noise as None.
         Affects privacy: no.
+    prior : PublicPrior, WordPrior or None, default=None
+        Public knowledge of words and topics, for the default form with noise; other private forms refuse it. Affects
+        privacy: no, if it does not depend on the private texts.
+    checkpoint : str, path-like or None, default=None
+        File to resume an interrupted fit from, without spending again; as private as the data, and removed at the end.
+        Affects privacy: no.
+    callback : callable or None, default=None
+        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
+        privacy: no.
     n_jobs : int or None, default=None
-        Threads, as in joblib. Same result for any number. Affects privacy: no.
+        Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
-        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
+        Makes a fit repeatable and warns: the guarantee is then proven only for a secret seed of 16 random bytes or more
+        (or such an integer), and else claimed. None: fresh entropy. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included; called lambda in [1]_.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
+    components_, topic_word_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included, called lambda in [1]_; and the same with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed; print it for a statement to publish.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
-        of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Online, it is rather too small. Not
-        without noise.
+        of all; beyond about 4, a word is no noise. Zeros where topics did not pay; rather too small online. Only with
+        noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
+        The same for whole topics: one below about 1 says little. All are 0 where documents voted that topics do not
+        pay, as they do of words that meet by chance in 19 fits of 20 at least (not with `max_iter` of 1, nor where
+        noise is divided otherwise: nobody votes there).
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
         The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Of an
         array, with seeds in `prior`: in the order of the topics. Of None, where more than ten topics are not kept
         apart: these have as much as ten together.
-    n_iter_ : int
-        Rounds (steps) done.
-    n_features_in_ : int
-        Number of words.
+    n_iter_, n_features_in_ : int
+        Rounds (steps) done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 

@@ -8,8 +8,6 @@ from skdplda._arithmetic import power, total
 from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.rounds._tables import OneTable, initial_table, signal_to_noise
 
-__all__ = ["OnlineTables"]
-
 
 class OnlineTables(OneTable):
     """Each round moves the table towards the positive part of its release, by a step size that falls.

@@ -2,7 +2,6 @@
 
 from skdplda.plots._attacks import AttackRocDisplay, AuditDisplay
 from skdplda.plots._curves import PrivacyUtilityDisplay
-from skdplda.plots._ldavis import prepare_ldavis
 from skdplda.plots._rounds import ConvergenceDisplay, MonitorDisplay
 from skdplda.plots._topics import TopicDistanceDisplay, TopWordsDisplay
 from skdplda.plots._vocabulary import VocabularyDisplay
@@ -16,5 +15,4 @@ __all__ = [
     "TopWordsDisplay",
     "TopicDistanceDisplay",
     "VocabularyDisplay",
-    "prepare_ldavis",
 ]

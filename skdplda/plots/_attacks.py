@@ -5,8 +5,6 @@ from textwrap import fill
 
 import numpy as np
 
-from skdplda.attacks import membership_experiment
-from skdplda.audit import audit
 from skdplda.plots._style import (
     BLUE,
     GREY,
@@ -17,10 +15,7 @@ from skdplda.plots._style import (
     literal,
     new_axes,
     set_title,
-    titled,
 )
-
-__all__ = ["AttackRocDisplay", "AuditDisplay"]
 
 ROW_HEIGHT, NAME = 0.5, 40  # inches; characters of a line
 MOST_SHOWN = 1e3  # an epsilon beyond is drawn at the edge
@@ -51,37 +46,6 @@ class AttackRocDisplay:
 
     def __init__(self, *, results):
         self.results = results
-
-    @classmethod
-    def from_estimator(cls, estimator, X, *, ax=None, least=None, fpr=0.001, title=None, **options):
-        """Attack a learner on a corpus and draw what the attacks find.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Anything with `fit` and `topic_word_` or `components_`. It is not changed.
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts; a random half trains the target.
-        ax, least, fpr : as in `plot`
-            Where and how to draw.
-        title : str, default=None
-            As in `plot`; None names the epsilon of an estimator that has one.
-        **options : dict
-            Further parameters of :func:`skdplda.attacks.membership_experiment`.
-
-        Returns
-        -------
-        display : AttackRocDisplay
-            The drawn display.
-
-        Raises
-        ------
-        ValueError
-            As :func:`skdplda.attacks.membership_experiment`.
-        """
-        results = membership_experiment(estimator, X, **options)
-        title = titled("What attacks find", estimator) if title is None else title
-        return cls(results=results).plot(ax=ax, least=least, fpr=fpr, title=title)
 
     def plot(self, ax=None, *, least=None, fpr=0.001, title=None):
         """Draw the curves and the line of guessing.
@@ -153,44 +117,17 @@ class AuditDisplay:
 
     Examples
     --------
-    >>> from skdplda import PrivateCGSLDA
-    >>> from skdplda.datasets import make_lda_corpus
+    >>> from skdplda import PrivacyGuarantee
+    >>> from skdplda.audit import AuditReport
     >>> from skdplda.plots import AuditDisplay
-    >>> X = make_lda_corpus(50, 20, 2, random_state=0).data
-    >>> model = PrivateCGSLDA(1, epsilon=3.0, max_iter=3)
-    >>> display = AuditDisplay.from_estimator(model, X, n_canaries=400, confidence=1 - 1e-6)
-    >>> display.ax_.get_xlabel()
+    >>> report = AuditReport(PrivacyGuarantee(epsilon=3.0), 1.2, 0.95, "one-run", "", False)
+    >>> AuditDisplay(reports=[report]).plot().ax_.get_xlabel()
     'Privacy loss epsilon'
     """
 
     def __init__(self, *, reports, names=None):
         self.reports = reports
         self.names = names
-
-    @classmethod
-    def from_estimator(cls, estimator, corpus, *, name=None, ax=None, **options):
-        """Audit an estimator on a corpus with planted canaries and draw the report.
-
-        Parameters
-        ----------
-        estimator : estimator
-            As in :func:`skdplda.audit.audit`.
-        corpus : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts.
-        name : str, default=None
-            Of the row.
-        ax : matplotlib Axes, default=None
-            As in `plot`.
-        **options : dict
-            Further parameters of :func:`skdplda.audit.audit`.
-
-        Returns
-        -------
-        display : AuditDisplay
-            The drawn display.
-        """
-        report = audit(estimator, corpus, **{"verbose": 0, **options})
-        return cls(reports=[report], names=None if name is None else [name]).plot(ax=ax)
 
     def plot(self, ax=None):
         """Draw one row a report, the first on top.

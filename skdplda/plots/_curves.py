@@ -7,8 +7,6 @@ from skdplda._validation import counts_of
 from skdplda.metrics import unigram_perplexity
 from skdplda.plots._style import BLUE, DASHES, GREY, VERMILION, epsilon_axis, legend_below, literal, new_axes, set_title
 
-__all__ = ["PrivacyUtilityDisplay"]
-
 
 class PrivacyUtilityDisplay:
     """Utility over epsilon, between a model without privacy and one without topics.

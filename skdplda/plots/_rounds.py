@@ -8,8 +8,6 @@ from skdplda._validation import counts_of
 from skdplda.metrics import perplexity
 from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, legend_below, literal, new_axes, set_title, titled
 
-__all__ = ["ConvergenceDisplay", "MonitorDisplay"]
-
 CURVES = {  # of the monitor, by the attribute of its history
     "word_level": "monitor, one token removed",
     "document_level": "monitor, longest document removed",
@@ -194,36 +192,6 @@ class ConvergenceDisplay:
             final = None if estimator is None else estimator.perplexity(public)
         title = titled("How topics settle", estimator)
         return cls(values=values, rounds=rounds, final=final, value_name=value_name, title=title).plot(ax=ax, name=name)
-
-    @classmethod
-    def from_estimator(cls, estimator, *, ax=None, name=None):
-        """Draw the rounds of a fitted model that followed public documents itself.
-
-        Parameters
-        ----------
-        estimator : PCTD
-            Fitted with `public=` documents.
-        ax, name : as in `plot`
-            Where and how to draw.
-
-        Returns
-        -------
-        display : ConvergenceDisplay
-            The drawn display.
-
-        Raises
-        ------
-        ValueError
-            If the model holds no such values.
-        """
-        values = getattr(estimator, "public_perplexity_", None)
-        if values is None:
-            raise ValueError(
-                "estimator must be a PCTD that was given public documents; got"
-                f" {type(estimator).__name__} without public_perplexity_. For others use from_reports."
-            )
-        title = titled("How topics settle", estimator)
-        return cls(values=values, value_name="Perplexity of public documents", title=title).plot(ax=ax, name=name)
 
     def plot(self, ax=None, *, name=None, color=BLUE):
         """Draw the curve.

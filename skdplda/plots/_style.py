@@ -4,23 +4,6 @@ from textwrap import fill
 
 import numpy as np
 
-__all__ = [
-    "BLUE",
-    "DASHES",
-    "FAINT",
-    "GREY",
-    "STYLES",
-    "VERMILION",
-    "epsilon_axis",
-    "legend_below",
-    "listed",
-    "literal",
-    "names_of_topics",
-    "new_axes",
-    "set_title",
-    "titled",
-]
-
 # Okabe and Ito's palette: distinct for any colour vision. Curves differ by markers too, or by dashes.
 BLUE, VERMILION, GREY, FAINT = "#0072B2", "#D55E00", "#555555", "#A8A8A8"
 STYLES = (  # color, marker, dashes for curves without markers
@@ -32,6 +15,20 @@ STYLES = (  # color, marker, dashes for curves without markers
     ("#56B4E9", "P", (0, (1, 1))),
     (GREY, "X", (0, (8, 3))),
     ("#000000", "*", (0, (3, 1, 1, 1))),
+)
+WIDE_FONTS = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Source Han Sans",
+    "IPAGothic",
+    "WenQuanYi Zen Hei",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Apple SD Gothic Neo",
+    "Microsoft YaHei",
+    "Malgun Gothic",
+    "Noto Sans Arabic",
+    "Noto Sans Devanagari",
 )
 DASHES = {"proven": "-", "claimed": "--", "diagnostic": ":"}  # of curves that stand for a guarantee
 
@@ -70,6 +67,17 @@ def titled(what, estimator):
 def literal(text):
     """Return a text in which matplotlib takes no dollar for the beginning of a formula: words may have some."""
     return str(text).replace("$", r"\$")
+
+
+def of_all_scripts(figure):
+    """Let what the font of a figure's texts has no glyphs for be drawn by others that are installed."""
+    from matplotlib import font_manager, text
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    others = [name for name in WIDE_FONTS if name in installed]
+    for label in figure.findobj(text.Text) if others else ():
+        if not label.get_text().isascii():
+            label.set_fontfamily([*label.get_fontfamily(), *others])
 
 
 def set_title(ax, title):

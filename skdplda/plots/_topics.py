@@ -1,20 +1,22 @@
 """What the topics are: their most relevant words, and how far they are from each other."""
 
 from textwrap import fill
+from unicodedata import east_asian_width
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
-from skdplda.metrics import topic_distances, topic_map
-from skdplda.plots._style import BLUE, FAINT, GREY, literal, names_of_topics, new_axes, set_title, titled
-
-__all__ = ["TopWordsDisplay", "TopicDistanceDisplay", "sizes_of_topics"]
+from skdplda.metrics import apart, topic_distances, topic_map
+from skdplda.plots._style import BLUE, FAINT, literal, names_of_topics, new_axes, of_all_scripts, set_title, titled
 
 PANEL_WIDTH, WORD_HEIGHT, TITLE_HEIGHT = 2.6, 0.22, 0.75  # inches
 MOST_NUMBERS = 12  # topics; with more of them the cells are too small for their numbers
+MAP_WIDTH, LABEL, LETTER, LINE = 520, 16, 5.4, 11.0  # of a map in points: its own, letters of a line, and their size
 
 
 class TopWordsDisplay:
-    """Bars of the most relevant words of each topic; words that do not stand out of the noise are grey.
+    """Bars of the most relevant words of each topic, the longest first; what may be noise is grey, and last.
 
     Parameters
     ----------
@@ -104,15 +106,19 @@ class TopWordsDisplay:
         order = estimator.top_words(n_words, columns, relevance=relevance).to_numpy().astype(int)
         weights = np.take_along_axis(np.asarray(estimator.topic_word_), order, axis=1)
         noise = estimator.top_words(n_words, feature_names, relevance=relevance, mark_noise=True) != table
+        by_length = np.lexsort((-weights, noise.to_numpy()), axis=1)
+        words, weights, noise = (
+            np.take_along_axis(found, by_length, axis=1) for found in (table.to_numpy(), weights, noise.to_numpy())
+        )
         chosen = np.arange(len(table)) if topics is None else np.asarray(topics)
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not np.isin(chosen, np.arange(len(table))).all():
             raise ValueError(f"topics must be numbers from 0 to {len(table) - 1}; got {topics!r}.")
         names = names_of_topics(table.index if topic_names is None else topic_names, len(table))
         display = cls(
-            words=table.to_numpy()[chosen],
+            words=words[chosen],
             weights=weights[chosen],
             topic_names=names[chosen],
-            noise=noise.to_numpy()[chosen],
+            noise=noise[chosen],
             title=titled("Top words", estimator),
         )
         return display.plot(ax=ax, n_columns=n_columns)
@@ -180,13 +186,15 @@ class TopWordsDisplay:
             panel.spines[["top", "right"]].set_visible(False)
             if topic + n_columns >= n_topics:
                 panel.set_xlabel("Probability")
+        of_all_scripts(self.figure_)
         return self
 
 
 class TopicDistanceDisplay:
     """Which topics are alike: a matrix of the distances between topics, or a map.
 
-    Two topics that noise made alike, or that share their words, show as a dark cell beside the diagonal.
+    Topics that are alike stand side by side: two that noise made alike, or that share their words, show as a dark cell
+    beside the diagonal. On a map, circles make room for each other.
 
     Parameters
     ----------
@@ -295,15 +303,28 @@ class TopicDistanceDisplay:
         if not square or not np.allclose(distances, distances.T) or np.diag(distances).any():
             raise ValueError("distances must be a symmetric matrix with zeros on its diagonal; got another.")
         names = names_of_topics(self.topic_names, len(distances))
-        draw, width = (self._matrix, 0.42) if kind == "matrix" else (self._map, 0.25)
-        self.ax_ = new_axes(ax, (3.2 + width * len(names), 1.8 + width * len(names)))
+        side, label = max(0.42 * len(names), 3.4), 0.1 * max(map(wide, names))  # in inches, so that labels are whole
+        self.ax_ = new_axes(ax, (side + label + 0.6, side + 1.6))
         self.figure_ = self.ax_.figure
-        draw(self.ax_, distances, names, cmap)
+        if kind == "matrix":
+            self._matrix(self.ax_, distances, names, cmap)
+        else:
+            width = MAP_WIDTH if ax is None else 72 * self.ax_.bbox.width / self.figure_.dpi
+            height = self._map(self.ax_, distances, names, width)
+            if ax is None:
+                self.figure_.set_size_inches(width / 72 + 0.3, height / 72 + 0.8)
+        if ax is None:
+            self.figure_.set_layout_engine("compressed")  # cells and circles keep their form
         set_title(self.ax_, self.title)
+        of_all_scripts(self.figure_)
         return self
 
     def _matrix(self, ax, distances, names, cmap):
-        """Draw one cell for each pair of topics."""
+        """Draw one cell for each pair of topics, the topics in the order of a tree."""
+        if len(distances) > 2:
+            tree = linkage(squareform(distances, checks=False), "average", optimal_ordering=True)
+            order = leaves_list(tree)
+            distances, names = distances[np.ix_(order, order)], names[order]
         between = distances[~np.eye(len(distances), dtype=bool)]
         least, most = (between.min(), between.max()) if len(between) else (0.0, 1.0)
         most = most if most > least else least + 1.0
@@ -311,7 +332,7 @@ class TopicDistanceDisplay:
         image = ax.imshow(hidden, cmap=cmap, vmin=least, vmax=most)
         short = [_short(name) for name in names]
         if max(map(len, short)) > 5:  # they would lie on each other below the columns
-            short = [str(topic) for topic in range(len(names))]
+            short = [str(row) for row in range(len(names))]
             names = [f"{number}: {name}" for number, name in zip(short, names, strict=True)]
         ax.set_yticks(range(len(names)), [*map(literal, names)])
         ax.set_xticks(range(len(names)), [*map(literal, short)])
@@ -326,26 +347,38 @@ class TopicDistanceDisplay:
                 ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=color, fontsize="x-small")
         ax.figure.colorbar(image, ax=ax, label="Distance", shrink=0.8, location="bottom")
 
-    def _map(self, ax, distances, names, cmap):
-        """Draw one circle for each topic."""
+    def _map(self, ax, distances, names, width):
+        """Draw one circle for each topic, its words below it, on so many points of width; return the height."""
         places = topic_map(distances)
         sizes = np.full(len(names), 1 / len(names)) if self.sizes is None else np.asarray(self.sizes, dtype=float)
         if sizes.shape != (len(names),) or not (sizes >= 0).all() or not 0 < sizes.sum() < np.inf:
             raise ValueError(f"sizes must have one number for each of the {len(names)} topics; got {self.sizes!r}.")
-        ax.scatter(*places.T, s=4000 * sizes / sizes.sum(), color=BLUE, alpha=0.35, edgecolors=BLUE)
-        for name, place in zip(names, places, strict=True):
-            ax.annotate(literal(_short(name)), place, ha="center", va="center", fontsize="small")
-        if any(_short(name) != name for name in names):  # the words would cover each other
-            place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handlelength": 0, "handletextpad": 0}
-            handles = [ax.scatter([], [], s=0) for _ in names]
-            ax.legend(handles, [*map(literal, names)], frameon=False, fontsize="small", **place)
-        ax.axhline(0, color=GREY, linewidth=0.5, zorder=0)
-        ax.axvline(0, color=GREY, linewidth=0.5, zorder=0)
-        ax.margins(0.3)
-        ax.set_aspect("equal", adjustable="datalim")
-        ax.set_xticks([])
-        ax.set_yticks([])
+        words = [name.partition(": ")[2] for name in names]
+        labels = [fill(word or name, LABEL, break_long_words=False) for word, name in zip(words, names, strict=True)]
+        lines = [label.split("\n") for label in labels]
+        letters = [LETTER * max(map(wide, rows)) for rows in lines]
+        radius = np.clip(120 / np.sqrt(len(sizes)), 14, 34) * np.sqrt(sizes / sizes.max())
+        boxes = np.stack(
+            [np.maximum(letters, 2 * radius), 2 * radius + LINE * np.array([*map(len, lines)]) + 4], axis=1
+        )
+        span = np.maximum(np.ptp(places, axis=0), 1e-9)
+        middle = (places.max(axis=0) + places.min(axis=0)) / 2
+        scale = min((width - boxes[:, 0].max()) / span[0], 0.8 * width / span[1])
+        at, height = apart((places - middle) * scale * [1, -1] + [width / 2, 0], boxes, width)
+        tops = at[:, 1] - boxes[:, 1] / 2 + radius
+        ax.scatter(at[:, 0], tops, s=(2 * radius) ** 2, color=BLUE, alpha=0.35, edgecolors=BLUE)
+        for topic, (x, y) in enumerate(zip(at[:, 0], tops, strict=True)):
+            if words[topic]:
+                ax.text(x, y, literal(_short(names[topic])), ha="center", va="center", fontsize="small")
+            ax.text(x, y + radius[topic] + 2, literal(labels[topic]), ha="center", va="top", fontsize="small")
+        ax.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[], aspect="equal")
         ax.spines[:].set_visible(False)
+        return height
+
+
+def wide(text):
+    """Return how many letters a text is wide; those of Chinese, Japanese and Korean are twice as wide."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _short(name):

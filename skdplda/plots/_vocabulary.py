@@ -1,4 +1,4 @@
-"""What private selections of words find, over epsilon: words, what they cover, and what topics make of them."""
+"""What private selections of words find, over epsilon: words, and what they cover."""
 
 import warnings
 
@@ -7,17 +7,12 @@ import pandas as pd
 from sklearn.base import clone
 
 from skdplda.exceptions import EmptySelectionError
-from skdplda.metrics import missing_mass, token_mass, unigram_perplexity
 from skdplda.plots._style import DASHES, STYLES, epsilon_axis, legend_below, literal, new_axes, set_title
-from skdplda.releases import make_fdptm_pipeline
-
-__all__ = ["VocabularyDisplay"]
 
 MEASURES = {  # label of the axis, title
     "words": ("Words selected", "Words that a private selection names"),
     "token_mass": ("Share of all tokens", "Tokens whose word is selected"),
     "missing_mass": ("Share of all (unit, word) pairs", "Uses of words that are missing"),
-    "downstream_share": ("Share of the gain without privacy", "What topics gain, words and topics private"),
 }
 
 
@@ -32,9 +27,9 @@ class VocabularyDisplay:
         Finite privacy losses, ascending.
     values : dict of str to array-like of shape (n_epsilons,)
         The measure at each epsilon, for each mechanism. NaN, and 0 words, have no point.
-    measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
-        What is drawn: the number of words, on a logarithmic axis; or as a share :func:`~skdplda.metrics.token_mass`,
-        :func:`~skdplda.metrics.missing_mass`, or what `from_estimator` says of topics at the same total.
+    measure : {"words", "token_mass", "missing_mass"}, default="words"
+        What is drawn: the number of words, on a logarithmic axis; or as a share :func:`~skdplda.metrics.token_mass` or
+        :func:`~skdplda.metrics.missing_mass`.
     claimed : collection of str, default=()
         Those of the mechanisms whose epsilon is claimed and not proven: their curves are dashed, all others solid.
     unit : str, default=None
@@ -64,29 +59,10 @@ class VocabularyDisplay:
         self.delta = delta
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator,
-        X,
-        *,
-        epsilons,
-        measure="words",
-        methods=None,
-        model=None,
-        X_test=None,
-        n_repeats=1,
-        groups=None,
-        ax=None,
-    ):
-        """Fit clones of a selector at each epsilon and draw what they find.
+    def from_estimator(cls, estimator, X, *, epsilons, methods=None, n_repeats=1, groups=None, ax=None):
+        """Fit clones of a selector at each epsilon and draw how many words they find.
 
-        Every fit spends its epsilon, and is charged to an open `PrivacyAccountant`; but for "words", the measure reads
-        the texts without noise besides. Draw the curves on public or synthetic documents.
-
-        For "downstream_share" the epsilon is the total of the words and of the topics that are fitted to them, by
-        `make_fdptm_pipeline`. The gain is that over the frequencies of the words, in nats a token of the test texts,
-        where a word that is not selected gains nothing; the share is of what the same model gains with all words and
-        without noise.
+        Every fit spends its epsilon, and is charged to an open `PrivacyAccountant`.
 
         Parameters
         ----------
@@ -96,14 +72,8 @@ class VocabularyDisplay:
             Texts or counts, as the estimator takes them.
         epsilons : array-like of shape (n_epsilons,)
             Ascending.
-        measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
-            What to draw.
         methods : sequence of str, default=None
             One curve each. None draws that of the estimator.
-        model : private topic model, default=None
-            With "downstream_share" only, which needs a `DPCountVectorizer`. None: that of `make_fdptm_pipeline`.
-        X_test : object, default=None
-            Texts to judge topics by. With "downstream_share", which needs them, only.
         n_repeats : int, default=1
             Fits at each epsilon; the curve is their mean.
         groups : array-like of shape (n_documents,), default=None
@@ -119,26 +89,28 @@ class VocabularyDisplay:
         Raises
         ------
         ValueError
-            As the estimator's `fit` raises, unless it is for want of words: then nothing is covered. Or if the measure
-            is unknown, or is not one of this estimator.
+            As the estimator's `fit` raises, unless it is for want of words.
         """
-        if measure == "downstream_share":
-            value = _topics(estimator, X, X_test, model, groups)
-        elif model is not None or X_test is not None:
-            raise ValueError(f"model and X_test are for measure='downstream_share'; got measure={measure!r}.")
-        else:
-            value = _words(estimator, X, groups, measure)
+        options = {} if groups is None else {"groups": groups}
+
+        def n_words(selector):
+            try:
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", "No word was used by enough", UserWarning)
+                    return len(clone(selector).fit(X, **options).get_feature_names_out())
+            except EmptySelectionError:
+                return 0
+
         values, claimed = {}, []
         for method in [estimator.method] if methods is None else methods:
             chosen = {} if methods is None else {"method": method}
             selectors = [clone(estimator).set_params(epsilon=epsilon, **chosen) for epsilon in epsilons]
-            values[method] = np.array(
-                [np.mean([value(clone(selector)) for _ in range(n_repeats)]) for selector in selectors]
-            )
+            found = [[n_words(selector) for _ in range(n_repeats)] for selector in selectors]
+            values[method] = np.mean(found, axis=1)
             if any(selector.privacy_cost().status != "proven" for selector in selectors):
                 claimed.append(method)
         about = {"unit": "document" if groups is None else "user", "delta": estimator.delta}
-        return cls(epsilons=epsilons, values=values, measure=measure, claimed=claimed, **about).plot(ax=ax)
+        return cls(epsilons=epsilons, values=values, claimed=claimed, **about).plot(ax=ax)
 
     @classmethod
     def from_results(cls, results, *, measure="words", unit=None, ax=None):
@@ -149,7 +121,7 @@ class VocabularyDisplay:
         results : DataFrame, or what makes one
             Columns "method", "epsilon" and the name of the measure; "status", where not all are "proven", and
             "delta" if it is one for all. Several rows of one method and epsilon are drawn as their mean.
-        measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
+        measure : {"words", "token_mass", "missing_mass"}, default="words"
             What to draw.
         unit : str, default=None
             As of the class.
@@ -226,59 +198,3 @@ class VocabularyDisplay:
         set_title(ax, title if self.delta is None else f"{title}; delta = {self.delta:g}")
         legend_below(ax, "dashed: claimed, not proven" if self.claimed else None)
         return self
-
-
-def _fitted(selector, X, options):
-    """Return the fitted selector, or None where no word was selected, which is a result too."""
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No word was used by enough", UserWarning)
-            return selector.fit(X, **options)
-    except EmptySelectionError:
-        return None
-
-
-def _words(estimator, X, groups, measure):
-    """Return the function from a selector to the number of its words, or to the mass that they cover."""
-    if measure not in MEASURES:
-        raise ValueError(f"measure must be one of {tuple(MEASURES)}; got {measure!r}.")
-    options = {} if groups is None else {"groups": groups}
-    if measure != "words":
-        everything = clone(estimator).set_params(epsilon=np.inf, max_words=None).fit(X)
-        counts = everything.transform(X)
-        names = everything.get_feature_names_out()
-
-    def value(selector):
-        fitted = _fitted(selector, X, options)
-        found = [] if fitted is None else fitted.get_feature_names_out()
-        if measure == "words":
-            return len(found)
-        selected = np.isin(names.astype(str), np.asarray(found, dtype=str))
-        return token_mass(counts, selected) if measure == "token_mass" else missing_mass(counts, selected, groups)
-
-    return value
-
-
-def _topics(estimator, X, X_test, model, groups):
-    """Return the function from a selector to the share of the gain that a private pipeline with it keeps."""
-    if not hasattr(estimator, "build_analyzer"):
-        raise ValueError("measure='downstream_share' needs texts, and a DPCountVectorizer as the estimator.")
-    if X_test is None:
-        raise ValueError("measure='downstream_share' needs X_test, texts to judge topics by.")
-    analyze = estimator.build_analyzer()
-    n_tokens = sum(len(set(words) if estimator.binary else words) for words in map(analyze, X_test))
-
-    def gain(selector):
-        pipeline = make_fdptm_pipeline(
-            selector.epsilon, selector.delta, vectorizer=selector, model=model, groups=groups is not None
-        )
-        if _fitted(pipeline, X, {"groups": groups}) is None:
-            return 0.0
-        train, test = (pipeline["words"].transform(texts) for texts in (X, X_test))
-        gained = np.log(unigram_perplexity(train, test)) - np.log(pipeline["topics"].perplexity(test))
-        return gained * test.sum() / n_tokens
-
-    whole = gain(clone(estimator).set_params(epsilon=np.inf, max_words=None))
-    if not whole > 0:
-        raise ValueError("without privacy the model gains nothing over the word frequencies: there is no share of it.")
-    return lambda selector: gain(selector) / whole

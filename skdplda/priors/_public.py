@@ -19,17 +19,6 @@ from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
 from skdplda._validation import HIDDEN, NamedKinds
 from skdplda._warnings import warn
 
-__all__ = [
-    "PUBLIC_PRIOR",
-    "PublicPrior",
-    "WordPrior",
-    "checked_numbers",
-    "has_vectors",
-    "nearest_words",
-    "seeded_names",
-    "unit_rows",
-]
-
 # Of public texts: the most words that are counted, or have vectors, which take a matrix of pairs of words: 400 MB.
 MOST_WORDS = 10_000
 # Fewer texts say too little about which words go together: they give frequencies and no vectors.

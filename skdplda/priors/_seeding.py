@@ -9,8 +9,6 @@ from skdplda._checks import is_integer
 from skdplda._types import ArrayLike
 from skdplda.priors._public import WordPrior, checked_numbers, unit_rows
 
-__all__ = ["cluster_centres", "order_of_topics", "starting_topics"]
-
 # Of affinity = exp(TEMPERATURE * cosine): a word in the middle of a topic is about 400 times as likely there as one at
 # a right angle. Centres are means, so that the words of a topic have a cosine of about 0.5 with them.
 TEMPERATURE = 6.0

@@ -16,8 +16,6 @@ import numpy as np
 
 from skdplda._arithmetic import eigen, exp, geomspace, gram, inverse, log, matmul, mean, mixture_weights, total
 
-__all__ = ["floor_of", "loglinear", "principal", "shrink_frequencies", "shrink_ratios", "shrink_topics", "unit_columns"]
-
 # The constants below were chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 # Of word frequencies: grid points below and above the mean, weight of the mean in the first mixture, and what that
 # counts as, in words.
@@ -78,13 +76,17 @@ def shrink_frequencies(sums, deviation, public=None):
 
 
 def shrink_ratios(counts, base, deviation):
-    """Return the posterior means of topics' cells over those of the word frequencies, (n_words, n_topics), positive.
+    """Return the posterior means of topics' cells over those of the word frequencies, and what is left of a count.
+
+    Both are (n_words, n_topics), and the ratios positive. What is left is by how much a posterior mean grows with the
+    released count: its posterior variance over that of the noise (Robbins and Tweedie).
 
     `counts` are released sums, and `base` what they would be if topics had the word frequencies, positive; `deviation`,
     (n_words,), (n_words, 1) or of their shape, is that of the noise in the cells. A topic that does not prove that it
     differs from the word frequencies fades into them.
     """
-    ratios, variances = np.empty(counts.shape), np.broadcast_to((deviation**2).reshape(len(counts), -1), counts.shape)
+    ratios, left = np.empty(counts.shape), np.empty(counts.shape)
+    variances = np.broadcast_to((deviation**2).reshape(len(counts), -1), counts.shape)
     first = np.full(len(RATIOS), 1 / len(RATIOS))
     for k in range(counts.shape[1]):
         y, centre, variance = counts[:, k], RATIOS[:, None] * base[:, k], variances[:, k]
@@ -97,14 +99,18 @@ def shrink_ratios(counts, base, deviation):
         weights = mixture_weights(likelihood, first, PSEUDO_RATIOS, RATIO_STEPS)
         density = np.maximum(matmul(weights, likelihood), 1e-300)
         means = (centre * variance + y * width) / spread
-        ratio = np.maximum(matmul(weights, likelihood * means) / density / base[:, k], RATIOS[0])
+        posterior = matmul(weights, likelihood * means) / density
+        squares = matmul(weights, likelihood * (means * means + variance * width / spread)) / density
+        ratio = np.maximum(posterior / base[:, k], RATIOS[0])
         gain = total(log(density) - np.maximum(log_likelihood[ONE], -600.0)) - PENALTY
-        ratios[:, k] = 1 + (ratio - 1) / (1 + exp(-np.clip(gain, -50, 50)))
-    return ratios
+        doubt = 1 + exp(-np.clip(gain, -50, 50))
+        ratios[:, k] = 1 + (ratio - 1) / doubt
+        left[:, k] = np.clip((squares - posterior * posterior) / variance, 0, 1) / doubt
+    return ratios, left
 
 
 def shrink_topics(counts, deviation, frequencies, vectors=None):
-    """Return the counts that released topics prove, (n_words, n_topics), positive.
+    """Return the counts that released topics prove, (n_words, n_topics), positive, and what is left of a count in them.
 
     `counts` and `deviation` are as in `shrink_ratios`, `frequencies` those of the words, with sum 1, and `vectors`,
     where these fit, as from `principal`.
@@ -113,7 +119,8 @@ def shrink_topics(counts, deviation, frequencies, vectors=None):
     base = frequencies[:, None] * masses
     if vectors is not None:
         base = loglinear(counts, base, deviation, vectors, FINAL_STEPS)
-    return base * shrink_ratios(counts, base, deviation)
+    ratios, left = shrink_ratios(counts, base, deviation)
+    return base * ratios, left
 
 
 def unit_columns(a):

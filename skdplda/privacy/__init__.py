@@ -73,7 +73,7 @@ from skdplda.privacy._partition import (
 from skdplda.privacy._randomness import Randomness, is_guessable_seed, seeded_guarantee
 from skdplda.privacy._released import COLUMNS, CURATOR, KNOWN, check_released
 from skdplda.privacy._spending import Spending
-from skdplda.privacy._statement import round_up, statement_rows
+from skdplda.privacy._statement import check_code, right_of_100, round_up, statement_rows
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 

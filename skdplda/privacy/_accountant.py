@@ -22,8 +22,6 @@ from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LedgerEntry", "PrivacyAccountant", "active_accountant", "open_ledger"]
-
 FORMAT = "skdplda.PrivacyAccountant"
 VERSION = 3
 ADVICE = {

@@ -22,8 +22,6 @@ from skdplda.privacy._events import (
     zcdp_event,
 )
 
-__all__ = ["dearest_event", "delta_of", "epsilon_of", "epsilon_with_sampler_error", "parts_of"]
-
 ULP = 2.0**-52  # of doubles near 1
 OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have no finer bound
 DRAWN = 2.0**-40  # more than 2**50 noise values add to epsilon, and to delta in relation to it
@@ -35,6 +33,7 @@ PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take 
 PLD_STEPS = 20_000  # rounding takes up to 2e-13 of delta there, 1.1e-12 at 100,000 steps: beyond the slack
 PLD_POINTS = 2**25  # of all convolutions, some 5 s
 LARGEST_SIGMA, SMALLEST_RATE = 1e50, 1e-50  # of sampled noise
+MOST_CHECKED, FINER = 12, 8  # kinds of parts in the lines by which a reader checks a number, and their grid
 NO_PRIVACY = 1e100  # precision or Renyi divergence that is as good as infinite
 MOST_KINDS = 64  # of sampled parts, of which each takes a Renyi accountant 20 ms; more are rounded up to so many
 PLD_BITS, RENYI_BITS = 21, 24  # significant bits that are kept of what dp-accounting computes
@@ -476,6 +475,45 @@ def _loss_distribution(parts):
     except (ArithmeticError, ValueError):  # of rates near 0 and 1, which its search for an interval does not bear
         return None
     return accountant._pld
+
+
+def check_of(event):
+    """Return lines of Python that make dp-accounting's accountant of an event; none without one, or if they are many.
+
+    Privacy loss distributions, on the grid that is taken here; Renyi divergences where there is no distribution.
+    """
+    parts, counts = parts_of(event), {}
+    for leaf, count in leaves_of(event):
+        counts[leaf] = counts.get(leaf, 0) + count
+    if not parts.private or len(counts) > MOST_CHECKED:
+        return []
+    if parts.rho or parts.xi or parts.selected:
+        kind, orders = "rdp", "[1 + 2 ** (i / 250) for i in range(-2000, 3000)]"
+        if parts.needs_orders:
+            orders = "[*range(2, 65), 128, 256, 512, 1024, 2048]"
+        accountant = f"RdpAccountant(orders={orders})"
+    else:
+        interval = _grid_interval(parts) if parts != _Parts() else 1e-4
+        interval /= 1 if parts.sampled or not parts.precision else FINER  # it takes each Gaussian part on its own
+        kind, accountant = "pld", f"PLDAccountant(value_discretization_interval={interval!r})"
+    return [
+        "from dp_accounting import dp_event",
+        f"from dp_accounting.{kind} import {accountant.partition('(')[0]}",
+        "",
+        f"accountant = {accountant}",
+        *(f"accountant.compose({_code_of(leaf)}, {count})" for leaf, count in counts.items()),
+    ]
+
+
+def _code_of(event):
+    """Write an event as Python."""
+    if isinstance(event, tuple):
+        return f"[{', '.join(map(_code_of, event))}]"
+    if not hasattr(event, "__attrs_attrs__"):
+        value = float(event) if isinstance(event, float) else int(event)
+        return "float('inf')" if value == math.inf else repr(value)
+    values = ", ".join(_code_of(getattr(event, field.name)) for field in event.__attrs_attrs__)
+    return f"dp_event.{type(event).__name__}({values})"
 
 
 def _grid_interval(parts):

@@ -10,8 +10,6 @@ from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.privacy._accountant import PrivacyAccountant, open_ledger
 from skdplda.privacy._guarantee import PrivacyGuarantee
 
-__all__ = ["BudgetCharge"]
-
 STEPS: dict[str, str] = {}  # of streams, that were taken in this process: a digest of the sum that each had
 TAKING = Lock()
 # Parameters that a ledger does not show: secrets, paths, and what changes no result.

@@ -8,8 +8,6 @@ from skdplda._arithmetic import exp, log, log1p
 from skdplda.privacy._accounting import ULP, epsilon_of, gaussian_delta, least, parts_of, renyi_epsilon, rounded_up
 from skdplda.privacy._events import check_delta, check_epsilon, check_steps, gaussian_event, laplace_event
 
-__all__ = ["ACCOUNTINGS", "calibrate_gaussian", "calibrate_laplace", "finite_noise", "noise_multiplier"]
-
 ACCOUNTINGS = ("pld", "rdp")
 
 CALIBRATION_RTOL = 4e-4  # of the noise, too much at most: chosen by hand, for less time than a fit takes

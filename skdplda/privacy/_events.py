@@ -15,20 +15,6 @@ import numpy as np
 from skdplda._arithmetic import exp, expm1, log
 from skdplda._types import Iterable
 
-__all__ = [
-    "bounded_range_event",
-    "check_delta",
-    "check_epsilon",
-    "compose_events",
-    "gaussian_event",
-    "gaussian_part",
-    "laplace_event",
-    "pure_event",
-    "selection_event",
-    "zcdp_event",
-]
-
-
 MOST_STEPS = 2**53  # of one composition: floats hold every number up to it
 
 

@@ -23,8 +23,6 @@ from skdplda.privacy._accounting import (
 )
 from skdplda.privacy._events import add_up, check_real, gaussian_event
 
-__all__ = ["RULES", "Filter", "Rule", "choose_filter"]
-
 RULES = ("basic", "gaussian", "renyi")
 # Orders of the Renyi rule: integers, at which Poisson-sampled Gaussian noise has exact formulas.
 ORDERS = (*range(2, 65), *(2**power for power in range(7, 12)))

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from skdplda._arithmetic import expm1
 from skdplda.exceptions import IncompatibleGuaranteeError
@@ -23,8 +23,6 @@ from skdplda.privacy._events import (
 )
 from skdplda.privacy._statement import round_up, statement, statement_html
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
-
-__all__ = ["PrivacyGuarantee", "check_compatible", "compose_at", "read_json"]
 
 FORMAT = "skdplda.PrivacyGuarantee"
 VERSION = 1
@@ -61,7 +59,7 @@ class PrivacyGuarantee:
     reason : str, default=""
         Why a claimed guarantee fails, or what a diagnostic one measured.
     mechanism : str, default=""
-        What draws the noise.
+        What draws the noise, in words. Guarantees that differ in it alone are equal.
     released : tuple of str, default=()
         The values that the guarantee covers.
     not_covered : tuple of str, default=()
@@ -106,7 +104,7 @@ class PrivacyGuarantee:
     trust: TrustModel = TrustModel.CENTRAL
     status: Status = Status.CLAIMED
     reason: str = ""
-    mechanism: str = ""
+    mechanism: str = field(default="", compare=False)
     released: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()

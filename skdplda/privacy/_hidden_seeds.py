@@ -6,8 +6,6 @@ from skdplda._checks import is_integer
 from skdplda._files import fingerprint
 from skdplda.privacy._randomness import LEAST_BYTES
 
-__all__ = ["HiddenSeedsMixin"]
-
 SHOWN = "<secret seed>"
 
 

@@ -17,8 +17,6 @@ from threading import RLock
 from skdplda._types import Function
 from skdplda.privacy._guarantee import read_json
 
-__all__ = ["LedgerFile", "pack", "unpack"]
-
 FORMAT = "skdplda.LedgerFile"
 VERSION = 1
 MARK = b"\n\x1e\n"  # before content that is not in its place yet; JSON has no such character

@@ -19,8 +19,6 @@ from skdplda.privacy._events import gaussian_event, laplace_event, zcdp_event
 from skdplda.privacy._noise import delta_slack, discrete_gaussian, discrete_laplace, rounded_gaussian
 from skdplda.privacy._spending import ROUNDING, divided
 
-__all__ = ["MECHANISMS", "MOST_DRAWS", "Mechanism", "mechanism_of", "pure_mechanisms", "without_slack"]
-
 MOST_DRAWS = 2**50  # more noise values than any fit has: the slack of the samplers, without looking at data
 
 

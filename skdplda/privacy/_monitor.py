@@ -13,16 +13,6 @@ if TYPE_CHECKING:
 
 from skdplda._checks import check_prior
 
-__all__ = [
-    "InherentPrivacyHistory",
-    "composed_loss",
-    "exact_draw_loss",
-    "monitor_draw",
-    "related_draw_loss",
-    "replaced_draw_loss",
-    "sweep_loss",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class InherentPrivacyHistory:
@@ -85,6 +75,7 @@ class InherentPrivacyHistory:
         frame : pandas.DataFrame of shape (n_iterations, 4)
             The columns are the attributes; the index, named "iteration", counts from 1.
         """
+        import pandas as pd
 
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.word_level) + 1, name="iteration"))

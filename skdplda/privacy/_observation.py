@@ -6,8 +6,6 @@ from typing import Any
 
 from skdplda._types import Function
 
-__all__ = ["observe", "observing"]
-
 _OBSERVER: ContextVar[Function | None] = ContextVar("observer of releases", default=None)
 
 

@@ -24,8 +24,6 @@ from typing import Any, NamedTuple
 from skdplda.exceptions import UnreachableLedgerError
 from skdplda.privacy._hidden_seeds import HiddenSeedsMixin
 
-__all__ = ["LedgerAwareMixin", "close_block", "find_open_ledger", "label_of", "open_block", "prepaid"]
-
 VARIABLE = "SKDPLDA_LEDGER"  # what `Process.announcement` returns, as JSON, for processes that are started meanwhile
 CARRIED = "_open_ledgers"  # the same in the state of a pickled estimator
 POSTED = "skdplda-ledger"  # name of a file in memory that holds the same, for descendants

@@ -11,8 +11,6 @@ from typing import Any
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._units import Status
 
-__all__ = ["believed_guarantee", "is_covered", "is_of_package", "stated_guarantee"]
-
 PACKAGE = __name__.partition(".")[0]
 # What a class has of its own in any case, and what neither touches a fit nor what is stated of it.
 HARMLESS = {

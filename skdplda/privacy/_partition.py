@@ -29,18 +29,6 @@ from skdplda.privacy._spending import Spending
 from skdplda.privacy._survivors import MeanOfRounds, passing
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
-__all__ = [
-    "PartitionPlan",
-    "epsilon_needed",
-    "has_levels",
-    "level_parts",
-    "mechanisms_of",
-    "most_units",
-    "plan_partition",
-    "select_partitions",
-    "select_words",
-]
-
 FINE_GRID = 44  # log2 of the weight that one unit gives, for "policy_gaussian", whose steps are rounded
 HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 REROUTED = ("mad", "mad2r")  # units take back part of what they gave

@@ -16,8 +16,6 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._units import Status
 
-__all__ = ["LEAST_BYTES", "Randomness", "is_guessable_seed", "seeded_guarantee"]
-
 LEAST_BYTES = 16  # 128 bits: nobody tries that many seeds
 SECRET_SEED = "the seed (random_state) is secret, random and never reused"
 

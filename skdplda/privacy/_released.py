@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["COLUMNS", "CURATOR", "KNOWN", "check_released"]
-
 # Why a fitted attribute is in no list of what is released; see `check_released`.
 KNOWN = "made of parameters, of public knowledge, and of what is released"
 COLUMNS = "names and number of the columns of X, which the guarantee of the step that chose them covers"

@@ -8,8 +8,6 @@ import numpy as np
 from skdplda._arithmetic import total
 from skdplda._types import Sequence
 
-__all__ = ["Spending", "divided"]
-
 # What rounding may add to shares that add up to one. Noise is larger by as much.
 ROUNDING = 1e-12
 

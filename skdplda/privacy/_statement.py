@@ -5,10 +5,14 @@ import textwrap
 from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 
-__all__ = ["round_up", "statement", "statement_html", "statement_rows"]
+from skdplda._arithmetic import exp, expm1
+from skdplda.privacy._accounting import check_of
+
+__all__ = ["check_code", "right_of_100", "round_up", "statement", "statement_html", "statement_rows"]
 
 TITLE = "Differential privacy statement"
-SHOWN = 3  # rows that a notebook shows unfolded
+SHOWN = 4  # rows that a notebook shows unfolded
+CHECKED = "delta follows from the noise by this program; pip install dp-accounting"
 
 WIDTH, LABEL = 92, 14  # characters of a line and of its label
 NEIGHBOURS = {
@@ -25,7 +29,13 @@ TRUST = {
     "central": "a curator sees the raw text; what leaves the curator is protected",
     "local": "only randomized reports leave the author of a document; no one else sees raw text",
 }
-MEANINGLESS = ("Status", "Neighbours", "Trust")  # where nothing is protected
+MEANINGLESS = ("Status", "Attack", "Neighbours", "Trust")  # where nothing is protected
+BEYOND = (
+    "; {} of this delta is the chance that more is seen than the noise hides, such as a word that one {} alone uses"
+)
+ATTACKER = "whoever knows all else, and would toss a coin over {}"
+ATTACK = f"{ATTACKER}, answers right in at most {{}} of 100 cases"
+PAIR_ALONE = " (epsilon and delta alone would allow {}; the noise is known to hide more)"
 
 
 def round_up(value, digits=4):
@@ -50,8 +60,56 @@ def round_up(value, digits=4):
     return f"{mantissa:f}e{rounded.adjusted()}"
 
 
+def right_of_100(guarantee):
+    """Return how often of 100 the best attacker on one unit is right: by all that is known, and by the pair alone.
+
+    Both neighbours are equally likely before. The best guess is right with probability (1 + TV) / 2, where TV is the
+    total variation of the released values' laws. The whole guarantee bounds it by its delta at an epsilon of 0, and the
+    pair by (e^epsilon - 1 + 2 delta) / (e^epsilon + 1): Kairouz, Oh and Viswanath (2015), Theorem 2.1. Rounded up.
+    Where nothing is proven by an event, the pair is all that is known.
+    """
+    epsilon, delta = min(guarantee.epsilon, 700.0), guarantee.delta
+    pair = min(1.0, (expm1(epsilon) + 2 * delta) / (exp(epsilon) + 1)) if _protects(guarantee) else 1.0
+    known = guarantee.event is not None and guarantee.status == "proven" and _protects(guarantee)
+    whole = min(pair, guarantee.delta_at(0.0)) if known else pair
+    return tuple(min(100, 50 + math.ceil(50 * variation * (1 + 2.0**-30))) for variation in (whole, pair))
+
+
+def _attack(guarantee, subject):
+    """Say what a proven guarantee leaves to the best attacker."""
+    if guarantee.status != "proven":
+        return ""
+    whole, pair = right_of_100(guarantee)
+    if whole == 100:
+        return f"nothing is promised against {ATTACKER.format(subject)}: the answer may be right in nearly every case"
+    better = PAIR_ALONE.format(pair) if whole < pair else ""
+    return f"{ATTACK.format(subject, whole)}{better}"
+
+
+def check_code(guarantee):
+    """Return the lines of Python by which a reader computes delta anew, with dp-accounting alone; "" without an event.
+
+    Its class of accountant has the parts of the event; what the event leaves out is added.
+    """
+    if guarantee.event is None or not _protects(guarantee):
+        return ""
+    lines = check_of(guarantee.event)
+    if not lines:
+        return ""
+    lines += [
+        f"delta = accountant.get_delta({guarantee.epsilon!r}) + {guarantee.event_delta!r}",
+        f'print("delta is", delta, "and was stated as {guarantee.delta!r}")',
+    ]
+    return "\n".join(
+        textwrap.fill(line, WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        for line in lines
+    )
+
+
 def _numbers(guarantee):
     numbers = f"epsilon = {round_up(guarantee.epsilon)}, delta = {round_up(guarantee.delta)} (rounded up)"
+    if guarantee.event_delta:
+        numbers += BEYOND.format(round_up(guarantee.event_delta), guarantee.unit)
     return numbers if _protects(guarantee) else f"No privacy protection: {numbers}"
 
 
@@ -73,13 +131,14 @@ def _listed(items):
 
 
 def statement_rows(guarantee):
-    """Return the paragraphs of a statement by their labels."""
+    """Return the paragraphs of a statement by their labels; that of "Check" is a program."""
     unit, adjacency, trust = guarantee.unit, guarantee.adjacency, guarantee.trust
-    presence = "presence and " if adjacency == "add-remove" else ""
+    subject = PROTECTED[unit].format(presence="presence and " if adjacency == "add-remove" else "")
     rows = {
         "Guarantee": _numbers(guarantee),
         "Status": _status(guarantee),
-        "Protected": f"{PROTECTED[unit].format(presence=presence)} (unit: {unit})",
+        "Protected": f"{subject} (unit: {unit})",
+        "Attack": _attack(guarantee, subject.partition(" (")[0]),
         "Neighbours": f"{NEIGHBOURS[adjacency].format(unit=unit)} (adjacency: {adjacency})",
         "Trust": f"{trust}: {TRUST[trust]}",
         "Mechanism": guarantee.mechanism or "not stated",
@@ -87,10 +146,11 @@ def statement_rows(guarantee):
         "Not covered": _listed(guarantee.not_covered),
         "Assumptions": _listed(guarantee.assumptions),
         "Reference": guarantee.reference or "not stated",
+        "Check": check_code(guarantee),
     }
     if not _protects(guarantee):
         rows = {name: text for name, text in rows.items() if name not in MEANINGLESS} | {"Protected": "nothing"}
-    return rows
+    return {name: text for name, text in rows.items() if text}
 
 
 def statement(guarantee):
@@ -98,6 +158,9 @@ def statement(guarantee):
     lines = [TITLE]
     for label, text in statement_rows(guarantee).items():
         first = f"  {label + ':':<{LABEL}}"
+        if label == "Check":
+            lines += [first + CHECKED, "", textwrap.indent(text, "    ")]
+            continue
         lines += textwrap.wrap(
             text,
             WIDTH,
@@ -113,7 +176,7 @@ def statement_html(guarantee):
     """Write the same statement as a table, for notebooks: the first rows are shown, the others unfold."""
     rows = [
         f'<tr><th style="text-align:left;vertical-align:top">{escape(label)}</th>'
-        f'<td style="text-align:left;white-space:normal">{escape(text)}</td></tr>'
+        f'<td style="text-align:left;white-space:{"pre" if label == "Check" else "normal"}">{escape(text)}</td></tr>'
         for label, text in statement_rows(guarantee).items()
     ]
     shown, folded = "".join(rows[:SHOWN]), "".join(rows[SHOWN:])

@@ -12,8 +12,6 @@ import numpy as np
 from skdplda._arithmetic import matmul, ndtr, total
 from skdplda._types import Function
 
-__all__ = ["MeanOfRounds", "passing"]
-
 FINE = 512  # steps of the mean weight; each is rounded up
 COARSE = 128  # and in the end
 STEP = 2**-10  # scales of noise above 1 / STEP of the grid, as all that the program draws are, have one table

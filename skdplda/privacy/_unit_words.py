@@ -6,8 +6,6 @@ import numpy as np
 
 from skdplda._kernels import _partition  # type: ignore[attr-defined]
 
-__all__ = ["FILLS", "UnitWords"]
-
 FILLS = {
     "policy_gaussian": _partition.fill_gaussian,
     "policy_laplace": _partition.fill_level,

@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-__all__ = ["Adjacency", "PrivacyUnit", "Status", "TrustModel"]
-
 
 class _Word(StrEnum):
     """A closed vocabulary: an unknown word raises an error that lists the known ones."""

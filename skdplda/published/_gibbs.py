@@ -18,8 +18,6 @@ from skdplda.published._gibbs_sampler import fit_published
 from skdplda.rounds._bounds import shortened
 from skdplda.rounds._guarantee import NOT_COVERED
 
-__all__ = ["CDPLDA", "CDPLDAPlus", "InherentPrivacyLDA", "PriTopLDA"]
-
 
 class BaseSequentialLDA(BaseTopicModel):
     """Base of the published forms; a subclass says which one it is.
@@ -223,16 +221,12 @@ class CDPLDA(TracedSequentialLDA):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
+    components_, topic_word_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included; and the same with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is claimed, and why it does not hold.
-    n_iter_ : int
-        Sweeps done.
-    n_features_in_ : int
-        Number of words.
+    n_iter_, n_features_in_ : int
+        Sweeps done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 
@@ -264,8 +258,9 @@ class CDPLDA(TracedSequentialLDA):
 class CDPLDAPlus(TracedSequentialLDA):
     """CDP-LDA+: collapsed Gibbs sampling from counts that get more Laplace noise before every sweep.
 
-    The stronger baseline of [1]_, to reproduce its figures. It warns on every fit: its claim does not hold, because a
-    document changes the running counts by all of its tokens, in every sweep, and the noise is calibrated to one count.
+    The stronger baseline of [1]_, with the attributes of `CDPLDA`. It warns on every fit: its claim does not hold,
+    because a document changes the running counts by all of its tokens, in every sweep, and the noise is calibrated to
+    one count.
 
     Parameters
     ----------
@@ -276,30 +271,10 @@ class CDPLDAPlus(TracedSequentialLDA):
         noise. Affects privacy: yes, but it bounds nothing.
     max_iter : int, default=300
         Number of sweeps. Affects privacy: no.
-    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
-    topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [1]_. None: 0.01. Affects privacy: no.
-    n_jobs : int or None, default=None
-        Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
-    random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+    doc_topic_prior, topic_word_prior, n_jobs : as of `CDPLDA`
+        Affects privacy: no.
+    random_state : as of `CDPLDA`
         Affects privacy: yes.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
-    privacy_guarantee_ : PrivacyGuarantee
-        What is claimed, and why it does not hold.
-    n_iter_ : int
-        Sweeps done.
-    n_features_in_ : int
-        Number of words.
-    feature_names_in_ : ndarray of shape (n_words,)
-        Words, if X was a data frame.
 
     See Also
     --------
@@ -331,7 +306,8 @@ class PriTopLDA(BaseSequentialLDA):
 
     Exact sweeps come first. In one more, the weights that a token's topic is drawn from have Laplace noise on their
     counts, new for each token [1]_. The released table is then made of exact counts. It warns on every fit: the claim
-    does not hold, because the table's columns sum to the exact number of times each word occurs, at any epsilon.
+    does not hold, because the table's columns sum to the exact number of times each word occurs, at any epsilon. Fitted
+    attributes are those of `CDPLDA`.
 
     Parameters
     ----------
@@ -342,30 +318,10 @@ class PriTopLDA(BaseSequentialLDA):
         privacy: yes, but it bounds nothing.
     max_iter : int, default=300
         Number of sweeps, without the last one. Affects privacy: no.
-    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
-    topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [1]_. None: 0.01. Affects privacy: no.
-    n_jobs : int or None, default=None
-        Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
-    random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+    doc_topic_prior, topic_word_prior, n_jobs : as of `CDPLDA`
+        Affects privacy: no.
+    random_state : as of `CDPLDA`
         Affects privacy: yes.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
-    privacy_guarantee_ : PrivacyGuarantee
-        What is claimed, and why it does not hold.
-    n_iter_ : int
-        Sweeps done, the last one included.
-    n_features_in_ : int
-        Number of words.
-    feature_names_in_ : ndarray of shape (n_words,)
-        Words, if X was a data frame.
 
     See Also
     --------
@@ -398,7 +354,8 @@ class InherentPrivacyLDA(TracedSequentialLDA):
     The monitor measures, draw by draw, by how much a missing token could have changed the draw's law, Algorithms 1
     and 2 of [1]_. It is an estimator, beside the papers' other forms and not a function, since what it measures is one
     run of a sampler: the model and the measurements belong together. It warns on every fit: the numbers are about these
-    data and bound nothing, because every draw reads the whole table.
+    data and bound nothing, because every draw reads the whole table. Fitted attributes are those of `CDPLDA`, and
+    `inherent_privacy_`, an `InherentPrivacyHistory`, what was measured in each sweep.
 
     Parameters
     ----------
@@ -406,32 +363,10 @@ class InherentPrivacyLDA(TracedSequentialLDA):
         Number of topics. Affects privacy: no.
     max_iter : int, default=300
         Number of sweeps. Affects privacy: no.
-    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
-    topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [1]_. None: 0.01. Affects privacy: no.
-    n_jobs : int or None, default=None
-        Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
-    random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+    doc_topic_prior, topic_word_prior, n_jobs : as of `CDPLDA`
+        Affects privacy: no.
+    random_state : as of `CDPLDA`
         Affects privacy: no, there is no noise.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included: exact counts.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
-    inherent_privacy_ : InherentPrivacyHistory
-        What the monitor measured in each sweep.
-    privacy_guarantee_ : PrivacyGuarantee
-        None: the status is "diagnostic".
-    n_iter_ : int
-        Sweeps done.
-    n_features_in_ : int
-        Number of words.
-    feature_names_in_ : ndarray of shape (n_words,)
-        Words, if X was a data frame.
 
     See Also
     --------

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from skdplda._arithmetic import log, total
 from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep, sequential_sweep_monitored
 
-__all__ = ["PUBLISHED", "PublishedFit", "fit_published"]
-
 
 @dataclass(frozen=True, eq=False)
 class PublishedFit:

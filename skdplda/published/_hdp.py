@@ -16,8 +16,6 @@ from skdplda.privacy import PrivacyGuarantee
 from skdplda.published._gibbs_sampler import fit_published
 from skdplda.rounds._bounds import some_tokens
 
-__all__ = ["PublishedHDPLDA"]
-
 NOT_PRIVATE = (
     "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"
     " its own (with 10 related tokens the exact loss of one sweep's draws is 6.93 where 3.58 is claimed); noise on"
@@ -31,7 +29,8 @@ class PublishedHDPLDA(BaseHybridLDA):
 
     Algorithm 1 of [1]_, to reproduce its figures. It warns on every fit: its claim, for one token replaced, is the sum
     over sweeps of the noise's epsilon and of 2 ln(1 + C / beta) for the draws (eq. 7), and does not hold, because a
-    draw changes the counts that the next ones read. `HDPLDA` has the form whose guarantee is proven.
+    draw changes the counts that the next ones read. `HDPLDA` has the form whose guarantee is proven, and the same
+    fitted attributes; `components_` here are the running counts at the end.
 
     Parameters
     ----------
@@ -42,8 +41,8 @@ class PublishedHDPLDA(BaseHybridLDA):
         privacy: yes, but it bounds nothing.
     max_iter : int or None, default=None
         Sweeps. None: 25 (100 with `epsilon=inf`); [1]_ has 300. Affects privacy: no.
-    noise_share : float or None, default=None
-        Part of the total for the tables, the rest is for the draws. None: 0.25. Affects privacy: no.
+    noise_share : as of `skdplda.HDPLDA`
+        None: 0.25. Affects privacy: no.
     noise_epsilon : float or None, default=None
         Called epsilon_L in [1]_: of one sweep's noise, of scale 2 / epsilon_L on the topic-word counts. `inf`: no
         noise. Affects privacy: yes, but it bounds nothing.
@@ -53,35 +52,15 @@ class PublishedHDPLDA(BaseHybridLDA):
     count_clip : float or None, default=None
         Called C in [1]_: a noisy count weighs as 0 at least and as this at most. None: from the prior and the range of
         the draws. Affects privacy: no, alone; it does with `topic_word_prior`.
-    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
+    doc_topic_prior : as of `skdplda.HDPLDA`
+        None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
         Called beta in [1]_: pseudo-count of the model and of the draws. None: 0.01; with `count_clip`, in the draws
         what their range leaves. Affects privacy: no, alone; it does with `count_clip`.
-    return_trace : bool, default=False
-        Whether to keep the topics and tables of all sweeps in `trace_`. Affects privacy: no.
-    n_jobs : int or None, default=None
-        Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
-    random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+    return_trace, n_jobs : as of `skdplda.HDPLDA`
+        The sampler has one thread. Affects privacy: no.
+    random_state : as of `CDPLDA`
         Affects privacy: yes.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included: the running counts at the end.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
-    privacy_guarantee_ : PrivacyGuarantee
-        What is claimed, and why it does not hold.
-    trace_ : TopicTrace
-        Only with `return_trace`: topics and tables of all sweeps.
-    n_iter_ : int
-        Sweeps done.
-    n_features_in_ : int
-        Number of words.
-    feature_names_in_ : ndarray of shape (n_words,)
-        Words, if X was a data frame.
 
     See Also
     --------

@@ -9,8 +9,6 @@ from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.vocabulary import DPVocabularySelector
 
-__all__ = ["PublishedItemFrequencySelector"]
-
 WHY = (
     "its threshold counts on one new word a unit, but noise is on every word: of 100 words that one unit alone uses,"
     " some pass with up to a hundred times the claimed delta."
@@ -24,7 +22,7 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
     A document (user) fills its most frequent words first, up to a cap; Laplace noise is added to each word's weight,
     and words above 1 + ln(1 / (2 delta)) / epsilon are selected [1]_. It warns on every fit: delta does not hold,
     because the threshold counts on one word that a document alone uses, and noise is on every word. The same with a
-    threshold that keeps delta is `DPVocabularySelector(method="item_frequency")`.
+    threshold that keeps delta is `DPVocabularySelector(method="item_frequency")`, which has the same fitted attributes.
 
     Parameters
     ----------
@@ -38,25 +36,10 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
         a factor up to their number.
     max_words : int or None, default=None
         Of the selected words keep so many, those of the largest noisy weights. None keeps all. Affects privacy: no.
-    cutoff : float, default=3.0
-        Scales of noise above the threshold at which a word gets no more weight, called alpha in [1]_.
-        Affects privacy: no.
-    random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns.
+    cutoff : as of `skdplda.DPVocabularySelector`
+        Called alpha in [1]_. Affects privacy: no.
+    random_state : as of `CDPLDA`
         Affects privacy: yes.
-
-    Attributes
-    ----------
-    support_ : ndarray of shape (n_words,), bool
-        The selected columns.
-    noisy_weights_ : ndarray of shape (n_selected,)
-        Noisy weights of the selected words, in units of what one document (user) may give. Only with noise.
-    privacy_guarantee_ : PrivacyGuarantee
-        What is claimed, and why it does not hold.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (n_words,)
-        Names of the columns, if X was a data frame.
 
     See Also
     --------

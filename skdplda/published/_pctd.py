@@ -19,8 +19,6 @@ from skdplda.privacy import PrivacyGuarantee, calibrate_gaussian, epsilon_of, ga
 from skdplda.published._pctd_noise import NoisySegmentEStep
 from skdplda.rounds._spending import NoisePlan
 
-__all__ = ["PublishedPCTD"]
-
 REFERENCE = "Shi et al. (2019), Semantic Consistent Topic Discovery with Differential Privacy, Algorithm 1"
 CLAIMED = {
     "all": "the noise is drawn anew in each iteration and every draw is counted, for one word present in or absent from"
@@ -36,7 +34,8 @@ class PublishedPCTD(PCTD):
 
     Algorithm 1 of [1]_, to reproduce its figures. In each iteration of expectation-maximisation the count of each word
     in each semantic unit gets normal noise, of which every draw is counted here, for one word present or absent: the
-    Theorem 1 of [1]_ states an order of magnitude. It warns on every fit. `PCTD` has the forms that are proven.
+    Theorem 1 of [1]_ states an order of magnitude. It warns on every fit. `PCTD` has the forms that are proven, and the
+    same fitted attributes.
 
     Parameters
     ----------
@@ -54,46 +53,19 @@ class PublishedPCTD(PCTD):
         Standard deviation of the noise on a count, called sigma in [1]_, which has 0.25. The guarantee then says what
         it costs in `max_iter` iterations, and a fit is refused where that is more than `epsilon`. None: as little as
         `epsilon` pays for. Affects privacy: yes.
-    similarity : sparse matrix or array-like of shape (n_words, n_words), or None, default=None
-        Called R in [1]_, eq. (10): from :func:`skdplda.semantics.word_similarity`, of public vectors. None: words
-        do not know each other. Affects privacy: no, if public.
-    tau : float, default=0.3
-        Weight of the similarity in eq. (11) of [1]_, 1e6 at most. Affects privacy: no.
+    similarity, tau : as of `skdplda.PCTD`
+        Affects privacy: no, if public.
     max_iter : int or None, default=None
         Number of iterations. None: 35, as in [1]_. Affects privacy: no, the noise is calibrated to it; but yes, with a
         `noise_scale`.
     local_updates : int or None, default=None
         Updates of a document's topic proportions within an iteration. None: 1. Affects privacy: no.
-    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
-        Pseudo-count of each topic in a document, which [1]_ has not. None: 0.1. Affects privacy: no.
-    topic_word_prior : float or None, default=None
-        Pseudo-count of each word in a topic, which [1]_ has not. None: 0.01. Affects privacy: no.
-    callback : callable or None, default=None
-        Called after each iteration with a report (`n_done`, `n_rounds`, `table`). Affects privacy: no.
-    n_jobs : int or None, default=None
-        Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns.
+    doc_topic_prior, topic_word_prior, callback, n_jobs : as of `skdplda.PCTD`
+        Affects privacy: no.
+    random_state : as of `CDPLDA`
         Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
-    privacy_guarantee_ : PrivacyGuarantee
-        What is claimed, and why it is not proven or does not hold.
-    public_perplexity_ : ndarray of shape (n_iterations,)
-        Only if `fit` was given public documents: their perplexity after each iteration, under its table.
-    n_iter_ : int
-        Iterations done.
-    n_features_in_ : int
-        Number of words.
-    feature_names_in_ : ndarray of shape (n_words,)
-        Words, if X was a data frame.
 
     See Also
     --------

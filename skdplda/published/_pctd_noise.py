@@ -7,8 +7,6 @@ from skdplda._arithmetic import eigen, matmul, normal
 from skdplda._kernels._mixture import word_sums
 from skdplda.esteps._segments import NOTHING, SegmentEStep
 
-__all__ = ["NoisySegmentEStep", "likelihood_noise", "sum_noise"]
-
 NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of the largest carry rounding errors only
 
 
@@ -54,20 +52,20 @@ class NoisySegmentEStep(SegmentEStep):
         super().__init__(X, units, **settings)
         self._sigma, self._support, self._randomness = sigma, support, randomness
         entries = np.arange(len(self._words))
-        shape = (len(self._indptr) - 1, len(self._sum))
+        shape = (len(self._indptr) - 1, self._shape[0])
         self._order = sp.csc_array(sp.csr_array((entries, self._words, self._indptr), shape=shape)).data
 
     def collect(self, query, round_, active):
         """Return the noisy sums of all documents."""
         rng = np.random.default_rng(self._randomness.generator_seed(round_))
-        log_phi, sigma = self.log_topics(query.table), self._sigma
+        log_phi, sigma, found = self.log_topics(query.table), self._sigma, np.empty(self._shape)
         if self._support == "observed":
             noisy = self._counts + sigma * normal(rng, len(self._counts))
             self.infer(log_phi, noisy, NOTHING)
             start, segments, _ = self._by_word
-            word_sums(start, segments, noisy[self._order], self._responsibilities, self._sum, self._n_threads)
-            return self._sum
+            word_sums(start, segments, noisy[self._order], self._responsibilities, found, self._n_threads)
+            return found
         noise, along, basis = likelihood_noise(log_phi, len(self._responsibilities), sigma, rng)
         self.infer(log_phi, self._counts, noise)
-        word_sums(*self._by_word, self._responsibilities, self._sum, self._n_threads)
-        return self._sum + sum_noise(self._responsibilities, along, basis, sigma, rng)
+        word_sums(*self._by_word, self._responsibilities, found, self._n_threads)
+        return found + sum_noise(self._responsibilities, along, basis, sigma, rng)

@@ -13,8 +13,6 @@ from skdplda.models._vips import VIPSLDA
 from skdplda.privacy import check_delta, check_epsilon, epsilon_of, finite_noise, gaussian_event, least
 from skdplda.rounds._spending import NoisePlan
 
-__all__ = ["CLAIMED_ACCOUNTINGS", "PublishedVIPSLDA", "vips_noise_multiplier"]
-
 CLAIMED_ACCOUNTINGS = ("zcdp", "advanced", "linear")
 FIXED = ("learning_method", "max_visits", "prior")  # parameters of the base that the form has no choice of
 # Delta of one step before subsampling, which zCDP leaves open. Chosen by hand: a smaller one has a larger epsilon.
@@ -128,7 +126,8 @@ class PublishedVIPSLDA(VIPSLDA):
 
     The stochastic form of [1]_, Algorithm 1, with the noise that the paper's paths from epsilon to noise ask for, to
     reproduce its figures. They are no proofs, and conservative: the guarantee says what the noise is worth. It warns on
-    every fit. `VIPSLDA(learning_method="online")` is the same with a proven epsilon and less noise.
+    every fit. `VIPSLDA(learning_method="online")` is the same with a proven epsilon and less noise, and has the same
+    fitted attributes.
 
     Parameters
     ----------
@@ -144,21 +143,10 @@ class PublishedVIPSLDA(VIPSLDA):
         composition; see `vips_noise_multiplier`. Affects privacy: yes.
     max_iter : int or None, default=None
         Number of steps. None: two passes with noise, five without. Affects privacy: no, the noise is calibrated to it.
-    sampling_rate : float or None, default=None
-        Probability that a document (user) takes part in a step (Poisson sampling), called nu in [1]_. None:
-        `batch_size` / `nominal_size` if given, else 1. Affects privacy: no, the noise is calibrated to it.
-    batch_size : int or None, default=None
-        As of `VIPSLDA`. Affects privacy: no.
-    nominal_size : int or None, default=None
-        As of `VIPSLDA`. Affects privacy: no.
-    max_norm : float or None, default=None
-        As of `VIPSLDA`. Affects privacy: no, noise follows.
-    max_doc_length : int or None, default=None
-        As of `VIPSLDA`. Affects privacy: no.
-    learning_offset : float, default=10.0
-        As of `VIPSLDA`. Affects privacy: no.
-    learning_decay : float, default=0.7
-        As of `VIPSLDA`. Affects privacy: no.
+    sampling_rate : as of `skdplda.VIPSLDA`
+        Called nu in [1]_. Affects privacy: no, the noise is calibrated to it.
+    batch_size, nominal_size, max_norm, max_doc_length, learning_offset, learning_decay : as of `skdplda.VIPSLDA`
+        As of that class. Affects privacy: no, noise follows.
     max_doc_update_iter : int or None, default=None
         Most iterations for a document in a step. None: 50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
@@ -167,38 +155,12 @@ class PublishedVIPSLDA(VIPSLDA):
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 1.0 with noise, 0.03 without. Affects privacy: no.
-    checkpoint : str, path-like or None, default=None
-        As of `VIPSLDA`. Affects privacy: no.
-    callback : callable or None, default=None
-        Called after each step with a report (`n_done`, `n_rounds`, `table`) that holds released values only. Affects
-        privacy: no.
-    n_jobs : int or None, default=None
-        Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns.
+    checkpoint, callback, n_jobs : as of `skdplda.VIPSLDA`
+        Affects privacy: no.
+    random_state : as of `CDPLDA`
         Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_words)
-        Topic-word pseudo-counts, the prior included; called lambda in [1]_.
-    topic_word_ : ndarray of shape (n_components, n_words)
-        `components_` with rows scaled to sum to 1.
-    privacy_guarantee_ : PrivacyGuarantee
-        What is claimed, why that is no proof, and what the noise is worth.
-    signal_to_noise_ : ndarray of shape (n_components, n_words)
-        By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
-        of all; rather too small. Not without noise.
-    topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
-    n_iter_ : int
-        Steps done.
-    n_features_in_ : int
-        Number of words.
-    feature_names_in_ : ndarray of shape (n_words,)
-        Words, if X was a data frame.
 
     See Also
     --------

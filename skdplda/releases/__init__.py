@@ -1,10 +1,11 @@
 """From a fitted pipeline to one file that is safe to publish.
 
-`__all__` is for users. `flat_steps` is for the other packages of skdplda only.
+`__all__` is for users. `FACTS` and `flat_steps` are for the other packages of skdplda only.
 """
 
 # ruff: noqa: F401
 
+from skdplda.releases._card import FACTS
 from skdplda.releases._clusters import ReleasedClusterModel
 from skdplda.releases._guarantee import flat_steps, privacy_guarantee
 from skdplda.releases._insights import make_insights_pipeline

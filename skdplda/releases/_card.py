@@ -1,17 +1,27 @@
-"""The model card of a released model: the same values as its file, for readers."""
+"""The model card of a released model: the same values as its file, for readers, and for a registry of deployments."""
 
 import html
 import json
 import math
 import os
 import re
+from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["cards", "path_of"]
+from skdplda.privacy import Status, TrustModel, round_up, statement_rows
+
+__all__ = ["FACTS", "cards", "path_of", "registry_entry"]
 
 N_TOP = 10  # words of a topic
 FORMAT, VERSION = "skdplda.ModelCard", 1
 GUARANTEE = "Differentially private: the statement below says what is protected, and on what assumptions."
+FACTS = {  # that whoever publishes may tell of a model
+    "label": "what is released, in a few words",
+    "owner": "who releases it",
+    "date": "when, as 2030-01-31",
+    "purpose": "what it is for",
+    "region": "where the data are from, or whose laws apply",
+}
 ARGUMENTS = {
     "texts": '["a text", "another"]',
     "counts": "counts  # one column a word of vocabulary_",
@@ -71,6 +81,8 @@ def _markdown(model, content, marked):
         "",
         f"Fitted by {_plain(details.get('estimator', 'an unnamed estimator'))}. {guaranteed}",
         "",
+        *(f"* {fact.title()}: {_plain(details[fact])}" for fact in FACTS if fact in details),
+        "",
         "## Privacy",
         "",
         f"<pre>\n{html.escape(content['statement'], quote=False)}\n</pre>",
@@ -80,14 +92,20 @@ def _markdown(model, content, marked):
         *(f"* {_plain(item)}" for item in guarantee.not_covered),
         *(f"* {item}" for item in NOT_PROTECTED),
         "",
+    ]
+    if details.get("ledger"):
+        lines += ["### Released from the same data", "", *(f"* {_plain(line)}" for line in details["ledger"]), ""]
+    rows = [_row(k, topic, words) for k, (topic, words) in enumerate(zip(content["topics"], marked, strict=True))]
+    order = sorted(range(len(rows)), key=lambda k: bool(content["topics"][k]["noise"]))
+    lines += [
         "## Topics",
         "",
         "| topic | name | size | signal to noise | words, most relevant first |",
         "| ---: | --- | ---: | ---: | --- |",
-        *(_row(k, topic, words) for k, (topic, words) in enumerate(zip(content["topics"], marked, strict=True))),
+        *(rows[k] for k in order),
         "",
         "Words in parentheses do not stand out of the noise in their topic. A topic whose signal to noise is below 1"
-        " holds more noise than topic.",
+        " holds more noise than topic, and comes last.",
         "",
         "## Use",
         "",
@@ -104,9 +122,71 @@ def _markdown(model, content, marked):
     ]
     if details.get("parameters"):
         lines += ["## Parameters", "", "| name | value |", "| --- | --- |"]
-        lines += [f"| {_plain(name)} | {_plain(value)} |" for name, value in details["parameters"].items()]
+        lines += [f"| {name}, in all | {round_up(getattr(guarantee, name))} |" for name in ("epsilon", "delta")]
+        for name, value in details["parameters"].items():
+            alone = " of the topics alone" if name in ("epsilon", "delta") else ""
+            lines += [] if value is None else [f"| {_plain(name)}{alone} | {_plain(value)} |"]
         lines.append("")
     return "\n".join(lines)
+
+
+def registry_entry(model):
+    """Return a draft for the registry of deployments of differential privacy, by its schema, as JSON, which is YAML.
+
+    Source: schemas/deployments-schema.yaml of github.com/opendp/deployments-registry-data, commit 3e9c812; the paper is
+    arXiv:2509.13509.
+    """
+    guarantee, details, rows = model.privacy_guarantee_, model.details_, statement_rows(model.privacy_guarantee_)
+    if guarantee.status != Status.PROVEN or not (math.isfinite(guarantee.epsilon) and guarantee.delta < 1):
+        raise ValueError(f"only a proven, finite guarantee can be registered; got {guarantee!r}.")
+    missing = [fact for fact in FACTS if fact not in details]
+    if missing:
+        raise ValueError(f"a registry entry needs describe({', '.join(f'{fact}=...' for fact in missing)}) first.")
+    n_components, n_words = model.topic_word_.shape
+    ledger = [*map(str, details.get("ledger", ()))]  # its last line is the budget
+    entry = {
+        "basic": {
+            "name": details["label"],
+            "data_curators": [details["owner"]],
+            "intended_use": details["purpose"],
+            "data_product_type": "Machine learning model",
+            "data_product_region": details["region"],
+            "description": f"{n_components} topics over {n_words:,} words, found in a collection of texts",
+            "publication_date": details["date"],
+        },
+        "dp_variant": {
+            "variant_name": "Approximate DP" if guarantee.delta else "Pure DP",
+            "data_domain": f"collections of texts, of which {n_words:,} words are counted",
+            "unprotected_quantities": rows["Not covered"],
+        },
+        "privacy_loss": {
+            "privacy_unit": str(guarantee.unit),
+            "privacy_unit_details": f"{rows['Protected']}; {rows['Neighbours']}",
+            "privacy_parameters": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
+            "privacy_parameters_details": f"{rows['Guarantee']}; {rows['Attack']}",
+        },
+        "deployment_model": {
+            "model_name": "Local" if guarantee.trust == TrustModel.LOCAL else "Central",
+            "model_name_details": rows["Trust"],
+            "release_type": "Many releases" if len(ledger) > 2 else "One release",
+            "release_type_details": "; ".join(ledger) or "other releases from the same data are not stated",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "accounting": {
+            "post_processing": "topics, their sizes, names and pictures are functions of what is released",
+            "composition": rows.get("Check") or rows["Reference"],
+        },
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": rows["Assumptions"],
+            "mechanisms": f"{rows['Mechanism']}. Library: skdplda {version('skdplda')}",
+            "justification": rows["Reference"],
+        },
+        "administrative": {"registry_authors": [details["owner"]], "notes": rows["Status"]},
+    }
+    slug = re.sub(r"[^a-z0-9]+", "_", details["label"].lower()).strip("_") or "topics"
+    written = {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": entry}
+    return f"{json.dumps(written, indent=2, allow_nan=False)}\n"
 
 
 def _row(number, topic, words):

@@ -10,8 +10,6 @@ from skdplda.models import BaseClusterModel
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases._model import ReleasedTopicModel
 
-__all__ = ["ReleasedClusterModel"]
-
 
 class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
     """Clusters of embeddings, their words and their privacy guarantee; a model that is safe to publish.

@@ -10,8 +10,6 @@ import numpy as np
 
 from skdplda._files import read_array, read_stored
 
-__all__ = ["checksum", "pack", "unpack"]
-
 FORMAT = "skdplda.ReleasedTopicModel"
 VERSIONS = WORDS, WITH_CLUSTERS = 2, 3  # of words alone, and with clusters of embeddings
 HEADER, CHECKSUM = "header.json", "sha256.txt"

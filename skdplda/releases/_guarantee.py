@@ -20,8 +20,6 @@ from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy import PrivacyGuarantee, Status, believed_guarantee, is_covered, is_guessable_seed
 from skdplda.semantics import SemanticUnitVectorizer
 
-__all__ = ["flat_steps", "privacy_guarantee"]
-
 VECTORIZERS = (CountVectorizer, HashingVectorizer)
 # What a step leaves open about its columns begins with one of these. A pipeline that names the columns answers it.
 ABOUT_COLUMNS = ("the vocabulary", "number, names and positions of the input's columns")

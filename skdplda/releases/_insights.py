@@ -13,8 +13,6 @@ from skdplda.releases._pipeline import PrivatePipeline
 from skdplda.releases._recipe import calibrate
 from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
 
-__all__ = ["make_insights_pipeline"]
-
 
 def make_insights_pipeline(
     epsilon: float = 1.0,

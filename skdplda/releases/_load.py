@@ -10,8 +10,6 @@ from skdplda.releases import _file
 from skdplda.releases._clusters import ReleasedClusterModel
 from skdplda.releases._model import ReleasedTopicModel
 
-__all__ = ["load_released"]
-
 
 def load_released(path: PathLike, *, tokenizer: Function | None = None) -> ReleasedTopicModel:
     """Read a model that `save` of a released model has written.

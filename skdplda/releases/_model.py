@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import fields
+from datetime import date
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,10 +18,8 @@ from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, Function, PathLike, Sequence
 from skdplda._validation import HIDDEN
 from skdplda.models import BaseTopicModel
-from skdplda.privacy import PrivacyGuarantee
+from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, check_compatible, round_up
 from skdplda.releases import _card, _file
-
-__all__ = ["TEXT_SETTINGS", "ReleasedTopicModel"]
 
 # What CountVectorizer needs, beside the words, to cut a text as before.
 TEXT_SETTINGS = (
@@ -81,20 +80,12 @@ class ReleasedTopicModel(BaseTopicModel):
 
     Attributes
     ----------
-    topic_word_ : ndarray of shape (n_components, n_words)
-        Read-only.
-    topic_sizes_ : ndarray of shape (n_components,) or None
-        Read-only.
+    topic_word_, topic_sizes_, signal_to_noise_, vocabulary_, details_
+        As given, read-only.
     topic_names_ : ndarray of str of shape (n_components,)
         See `rename_topics`.
-    signal_to_noise_ : ndarray of shape (n_components, n_words) or None, float32
-        Read-only.
-    vocabulary_ : ndarray of str of shape (n_words,) or None
-        Read-only.
     privacy_guarantee_ : PrivacyGuarantee
         Print it for a statement to publish.
-    details_ : dict
-        As given.
     n_features_in_ : int
         Number of words.
 
@@ -150,8 +141,9 @@ class ReleasedTopicModel(BaseTopicModel):
         self.text_ = None if text is None else _check_text(text, self.vocabulary_)
         if not (details is None or isinstance(details, dict)):
             raise ValueError(f"details must be a dict or None; got a {type(details).__name__}.")
-        if details and not isinstance(details.get("parameters", {}), dict):
-            raise ValueError(f"details must have a dict of parameters; got {details['parameters']!r}.")
+        for name, kind in {"parameters": dict, "ledger": list}.items():
+            if details and not isinstance(details.get(name, kind()), kind):
+                raise ValueError(f"details must have a {kind.__name__} of {name}; got {details[name]!r}.")
         self.details_ = dict(details or {})
         _check_clean(self.details_, "details")
         _check_clean([getattr(privacy_guarantee, field.name) for field in fields(privacy_guarantee)], "guarantee")
@@ -258,13 +250,51 @@ class ReleasedTopicModel(BaseTopicModel):
             with whole_file(place) as file:
                 file.write(text.encode(errors="replace"))  # a word may be half a character
 
-    def card(self, form: Literal["markdown", "json"] = "markdown") -> str:
+    def describe(self, *, ledger: PrivacyAccountant | None = None, **facts: str) -> Self:
+        """Add what the card is to say beside the values: post-processing, and public like them.
+
+        Parameters
+        ----------
+        ledger : PrivacyAccountant or None, default=None
+            Of the data that the model was fitted on: the card lists what was released of them until now.
+        **facts : str
+            "label", "owner", "date" (as "2030-01-31"), "purpose" and "region".
+
+        Returns
+        -------
+        self : ReleasedTopicModel
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If there is no such fact, one has control characters, or the ledger is of another privacy unit.
+        """
+        unknown = sorted(set(facts) - set(_card.FACTS))
+        if unknown or not all(isinstance(fact, str) and fact.strip() for fact in facts.values()):
+            raise ValueError(f"facts must be str, named {', '.join(_card.FACTS)}; got {unknown or facts}.")
+        if "date" in facts:
+            date.fromisoformat(facts["date"])
+        told: dict[str, Any] = dict(facts)
+        if ledger is not None:
+            check_compatible(self.privacy_guarantee_, ledger)
+            entries = [
+                f"{(e.date or 'undated')[:10]}: {e.label or 'no label'}; {e.guarantee.caption}" for e in ledger.ledger
+            ]
+            budget = f"epsilon = {round_up(ledger.epsilon)}, delta = {round_up(ledger.delta)}"
+            told["ledger"] = [*entries, f"the budget that all of these keep together: {budget} per {ledger.unit}"]
+        _check_clean(told, "facts")
+        self.details_ |= told
+        return self
+
+    def card(self, form: Literal["markdown", "json", "registry"] = "markdown") -> str:
         """Write the model card: the guarantee, the topics, how to load them, what is not protected.
 
         Parameters
         ----------
-        form : {"markdown", "json"}, default="markdown"
-            Of the text.
+        form : {"markdown", "json", "registry"}, default="markdown"
+            Of the text. "registry" is an entry for the Differential Privacy Deployments Registry [1]_, as JSON, which
+            is YAML, too; it needs all facts of `describe`.
 
         Returns
         -------
@@ -274,12 +304,17 @@ class ReleasedTopicModel(BaseTopicModel):
         Raises
         ------
         ValueError
-            If `form` is another.
+            If `form` is another, or there are no facts, or no proven guarantee, for a registry.
+
+        References
+        ----------
+        .. [1] P. Nanayakkara, E. Ghazi, S. Vadhan, "Practitioners' perspectives on a differential privacy deployment
+           registry", arXiv:2509.13509, 2025.
         """
-        forms = {"markdown": ".card.md", "json": ".card.json"}
+        forms = {"markdown": ".card.md", "json": ".card.json", "registry": ""}
         if form not in forms:
             raise ValueError(f"form must be one of {tuple(forms)}; got {form!r}.")
-        return self._cards()[forms[form]]
+        return _card.registry_entry(self) if form == "registry" else self._cards()[forms[form]]
 
     def _content(self):
         return _file.pack(self._values(), self._arrays())

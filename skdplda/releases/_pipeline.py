@@ -17,8 +17,6 @@ from skdplda.models import LocalPrivateLDA
 from skdplda.privacy import LedgerAwareMixin, PrivacyGuarantee, PrivacyUnit, active_accountant, check_compatible
 from skdplda.releases._guarantee import cost_of, flat_steps, is_private, privacy_guarantee
 
-__all__ = ["PrivatePipeline"]
-
 SUFFIX = "__groups"
 TOLD_ONCE = "Write fit(texts, groups=users): every private step gets the same. Nothing was read or spent."
 

@@ -16,8 +16,6 @@ from skdplda.privacy import active_accountant, check_delta, check_epsilon
 from skdplda.releases._pipeline import PrivatePipeline
 from skdplda.vocabulary import DPCountVectorizer
 
-__all__ = ["calibrate", "make_fdptm_pipeline"]
-
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
 # as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, with seed 0).
 WORDS_PER_EPSILON = 250

@@ -17,8 +17,6 @@ from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarante
 from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
 from skdplda.vocabulary import DPCountVectorizer
 
-__all__ = ["release"]
-
 # Not of the model: who ran it, where, how fast, and the seed that its noise can be computed from.
 UNSAVED = {"callback", "checkpoint", "n_jobs", "random_state", "verbose"}
 

@@ -1,22 +1,24 @@
-"""The pictures of a page, as SVG: a map, a tree and bars. Numbers and labels in, markup out."""
+"""The pictures of a page, as SVG: a map and a tree. Numbers and labels in, markup out."""
+
+from unicodedata import east_asian_width
 
 import numpy as np
 
+from skdplda.metrics import apart
 from skdplda.reports._page import clean, escape
 
-__all__ = ["noise_picture", "topic_circles", "tree_picture"]
+__all__ = ["topic_circles", "tree_picture"]
 
-WIDTH = 720  # of a picture, in its own units; the page scales it
+WIDTHS = {"wide": 1000, "narrow": 340}  # of a picture in its own units, which are about pixels; one is shown
 ROW = 24  # height of a line of text
-LARGEST = 48.0  # radius of a circle
-LETTER = 7.2  # about the width of a letter
+LINE = 15  # of a label below a circle
+LETTER = 7.4  # about the width of a letter; those of Chinese, Japanese and Korean are twice as wide
 
 
-def _picture(width, height, content, description):
+def _picture(kind, height, content, description):
     return (
-        f'<div class="scroll"><svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(description)}"'
-        f' style="max-width:{width:.0f}px;min-width:{min(width, 560):.0f}px" xmlns="http://www.w3.org/2000/svg">'
-        f"{content}</svg></div>"
+        f'<svg class="{kind}" viewBox="0 0 {WIDTHS[kind]} {height:.0f}" role="img" aria-label="{escape(description)}"'
+        f' xmlns="http://www.w3.org/2000/svg">{content}</svg>'
     )
 
 
@@ -28,33 +30,50 @@ def _line(x1, y1, x2, y2, kind):
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
 
 
-def _shortened(text, length):
+def _width(text):
+    return LETTER * sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _shortened(text, width):
     text = clean(text)
-    return text if len(text) <= length else f"{text[: length - 1]}\u2026"
+    if _width(text) <= width:
+        return text
+    while text and _width(f"{text}\u2026") > width:
+        text = text[:-1]
+    return f"{text.rstrip(', ')}\u2026"
 
 
-def topic_circles(places, sizes, is_noise, tips, description):
-    """Return a map: a circle with a number for each topic, its area the topic's size.
+def topic_circles(places, sizes, labels, numbers, tips, description):
+    """Return a map, for wide and narrow screens: a circle with a number for each topic, its area the topic's size.
 
-    Topics of noise have another colour and a dashed line. `tips` are shown where the pointer rests, `description` is
-    for readers who do not see the picture.
+    `labels` are words, most telling first, that stand below the circles as far as there is room. `tips` are shown where
+    the pointer rests, `description` is for readers who do not see the picture.
     """
-    radius = LARGEST * np.sqrt(sizes / sizes.max())
-    span = np.maximum(np.ptp(places, axis=0), 1e-9)
-    scale = (WIDTH - 2 * LARGEST - 40) / span[0]
-    height = float(np.clip(span[1] * scale + 2 * LARGEST + 40, 260, 520))
-    scale = min(scale, (height - 2 * LARGEST - 20) / span[1])
-    centre = (places.max(axis=0) + places.min(axis=0)) / 2
-    at = (places - centre) * scale * [1, -1] + [WIDTH / 2, height / 2]
-    parts = [_line(20, height / 2, WIDTH - 20, height / 2, "axis")]
-    parts.append(_line(WIDTH / 2, 10, WIDTH / 2, height - 10, "axis"))
-    for topic in np.argsort(-radius, kind="stable"):  # small ones above large ones
-        kind = "circle is-noise" if is_noise[topic] else "circle"
-        x, y = at[topic]
-        circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{max(radius[topic], 5):.1f}" class="{kind}">'
-        parts.append(f"{circle}<title>{escape(tips[topic])}</title></circle>")
-    parts += [_text(x, y + 4.5, str(topic), "middle") for topic, (x, y) in enumerate(at)]
-    return _picture(WIDTH, height, "".join(parts), description)
+    found = []
+    for kind, width in WIDTHS.items():
+        largest = np.clip((150 if kind == "wide" else 80) / np.sqrt(len(sizes)), 16, 44)
+        radius = np.maximum(largest * np.sqrt(sizes / sizes.max()), 9)
+        most = 190 if kind == "wide" else 96
+        lines = [[_shortened(word, most) for word in words[: 3 if kind == "wide" else 2]] for words in labels]
+        lines = [
+            [", ".join(words)] if _width(", ".join(words)) <= most else words for words in lines
+        ]  # one line if it fits
+        widths = np.array([max(map(_width, words), default=0) for words in lines])
+        boxes = np.stack([np.maximum(widths, 2 * radius), 2 * radius + LINE * np.array([*map(len, lines)])], axis=1)
+        span = np.maximum(np.ptp(places, axis=0), 1e-9)
+        middle = (places.max(axis=0) + places.min(axis=0)) / 2
+        scale = min((width - boxes[:, 0].max()) / span[0], (0.45 if kind == "wide" else 1.1) * width / span[1])
+        at, height = apart((places - middle) * scale * [1, -1] + [width / 2, 0], boxes, width)
+        parts = []
+        for topic, (x, y) in enumerate(at):
+            top = y - boxes[topic, 1] / 2 + radius[topic]
+            circle = f'<circle cx="{x:.1f}" cy="{top:.1f}" r="{radius[topic]:.1f}" class="circle">'
+            parts.append(f"{circle}<title>{escape(tips[topic])}</title></circle>")
+            parts.append(_text(x, top + 4.5, numbers[topic], "middle", "quiet"))
+            for line, words in enumerate(lines[topic], start=1):
+                parts.append(_text(x, top + radius[topic] + LINE * line - 2, words, "middle"))
+        found.append(_picture(kind, height + 4, "".join(parts), description))
+    return "".join(found)
 
 
 def layout(tree):
@@ -80,49 +99,28 @@ def layout(tree):
     return leaves, branches
 
 
-def tree_picture(tree, labels, is_noise, description):
-    """Return a tree, as from scipy's `linkage`, with its leaves at the left, a row each; those of noise are marked."""
+def tree_picture(tree, labels, description):
+    """Return a tree, as from scipy's `linkage`, for wide and narrow screens: its leaves at the left, a row each."""
     leaves, branches = layout(tree)
-    shown = [_shortened(f"{labels[leaf]}{' (noise)' if is_noise[leaf] else ''}", 44) for leaf in leaves]
-    left = min(max(len(text) for text in shown) * LETTER + 12, 330)
     most = max(float(tree[:, 2].max()), 1e-9)
     most = min(1.0, np.ceil(most * 10) / 10) if most <= 1 else most
-    height = ROW * len(leaves) + 44
+    found, height = [], ROW * len(leaves) + 44
+    for kind, width in WIDTHS.items():
+        shown = [_shortened(labels[leaf], 0.55 * width) for leaf in leaves]
+        left = max(map(_width, shown)) + 12
 
-    def x(distance):
-        return left + distance / most * (WIDTH - left - 24)
+        def x(distance, left=left, width=width):
+            return left + distance / most * (width - left - 24)
 
-    def y(row):
-        return 12 + ROW * (row + 0.5)
+        def y(row):
+            return 12 + ROW * (row + 0.5)
 
-    parts = [
-        _text(left - 8, y(row) + 4.5, text, "end", "quiet" if is_noise[leaf] else "")
-        for row, (leaf, text) in enumerate(zip(leaves, shown, strict=True))
-    ]
-    for tick in np.linspace(0, most, 5):
-        parts.append(_line(x(tick), 8, x(tick), height - 28, "axis"))
-        parts.append(_text(x(tick), height - 10, f"{tick:.2f}", "middle", "quiet"))
-    for rows, distances in branches:
-        points = " ".join(f"{x(d):.1f},{y(r):.1f}" for r, d in zip(rows, distances, strict=True))
-        parts.append(f'<polyline points="{points}" class="branch"/>')
-    return _picture(WIDTH, height, "".join(parts), description)
-
-
-def noise_picture(signal, floor, is_noise, labels, description):
-    """Return bars of signal-to-noise ratios, one a topic, and the line of the noise."""
-    shown = [_shortened(label, 28) for label in labels]
-    left = max(len(text) for text in shown) * LETTER + 12
-    most = max(float(np.nanmax(signal)), floor) * 1.05
-    height = ROW * len(shown) + 44
-    scale = (WIDTH - left - 70) / most
-    parts = []
-    for row, (label, value) in enumerate(zip(shown, signal, strict=True)):
-        top = 14 + ROW * row
-        kind = "mark is-noise" if is_noise[row] else "mark"
-        parts.append(_text(left - 8, top + 14, label, "end"))
-        place = f'x="{left:.1f}" y="{top:.1f}" width="{value * scale:.1f}" height="{ROW - 7}"'
-        parts.append(f'<rect {place} class="{kind}"/>')
-        parts.append(_text(left + value * scale + 6, top + 14, f"{value:.2f}", "start", "quiet"))
-    parts.append(_line(left + floor * scale, 6, left + floor * scale, height - 28, "floor"))
-    parts.append(_text(left + floor * scale, height - 10, f"noise floor {floor:g}", "middle", "quiet"))
-    return _picture(WIDTH, height, "".join(parts), description)
+        parts = [_text(left - 8, y(row) + 4.5, text, "end") for row, text in enumerate(shown)]
+        for tick in np.linspace(0, most, 5 if kind == "wide" else 3):
+            parts.append(_line(x(tick), 8, x(tick), height - 28, "axis"))
+            parts.append(_text(x(tick), height - 10, f"{tick:.2f}", "middle", "quiet"))
+        for rows, distances in branches:
+            points = " ".join(f"{x(d):.1f},{y(r):.1f}" for r, d in zip(rows, distances, strict=True))
+            parts.append(f'<polyline points="{points}" class="branch"/>')
+        found.append(_picture(kind, height, "".join(parts), description))
+    return "".join(found)

@@ -9,20 +9,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 
 from skdplda._files import whole_file
 from skdplda._types import PathLike
 from skdplda.metrics import topic_distances, topic_map
 from skdplda.models import LabelCounts
-from skdplda.privacy import statement_rows
+from skdplda.privacy import right_of_100, statement_rows
 from skdplda.releases import flat_steps, release
 from skdplda.reports._page import element, escape, page, plain, section, table
-from skdplda.reports._pictures import noise_picture, topic_circles, tree_picture
+from skdplda.reports._pictures import topic_circles, tree_picture
 
 __all__ = ["report"]
 
-N_WORDS = 10  # of a topic, in its row
+N_WORDS = 10  # of a topic, on its card
 NOISE_FLOOR = 1.0  # signal-to-noise ratio below which there is more noise than topic
+DEVIATIONS = 2.0  # of the noise, that the line at the end of a bar has to either side
 NEAR = 3  # pairs of topics that the text names
 MOST_PICTURED = 200  # topics; of more, circles cover each other and trees have no end: a table says which are alike
 SIZE_HEADS = {"documents": "Number of texts", "weight": "Share of users' weight"}  # of clusters
@@ -33,7 +36,7 @@ SIZE_NOTES = {
 }
 CLUSTER_NOTE = (
     "These are of the added noise, by which a number may be negative, and of how far clusters still moved. A cluster"
-    " below three deviations is marked."
+    " below three deviations comes last."
 )
 SUBJECTS = {  # what is hidden, by unit and adjacency
     ("document", "add-remove"): "whether any one document was part of the collection, and what it said",
@@ -61,10 +64,11 @@ def report(
 ) -> Path:
     """Write a page that shows a model to people: one HTML file, which loads nothing from the network.
 
-    It has the topics with their words and sizes, a map, a tree, what is noise, and the privacy statement, and names
-    epsilon in each caption. Of more than 200 topics it has the nearest of each in place of pictures. It is made of
-    released values only, and may be published like the model. The page needs no program: it has no scripts, and follows
-    the reader's choice of a light or a dark screen.
+    It has a card for each topic, with its words, their noise and its size, a map, a tree, and the privacy statement,
+    and names epsilon in each caption. What may be noise comes last, folded away, and is in no picture. Of more than 200
+    topics it has the nearest of each in place of pictures. It is made of released values only, and may be published
+    like the model. The page needs no program: it has no scripts, and follows the reader's choice of a light or a dark
+    screen.
 
     Parameters
     ----------
@@ -119,7 +123,7 @@ def report(
         )
     shown = _Shown(model, feature_names)
     title = f"{shown.noun.title()}s" if title is None else title
-    parts = (_summary, _topics, _levels, _map, _hierarchy, _neighbours, _noise, _privacy, _reading)
+    parts = (_summary, _topics, _levels, _map, _hierarchy, _neighbours, _privacy, _reading)
     return _written(path, title, shown.caption, "".join(part(shown) for part in parts))
 
 
@@ -138,15 +142,12 @@ class _Shown:
         self.info = model.topic_info(N_WORDS, feature_names)  # which says NotFittedError, or that names do not fit
         self.guarantee = model.privacy_guarantee_
         self.topic_word = getattr(model, "topic_word_", None)
-        self.pictured = len(self.info) <= MOST_PICTURED
-        self.tree = np.asarray(model.topic_hierarchy(), dtype=float) if self.pictured else None
-        measured = self.topic_word is not None and 2 <= len(self.info) <= MOST_PICTURED
-        self.distances = topic_distances(model) if measured else None
-        self.neighbours = None if self.pictured or self.topic_word is None else neighbours(model)
-        self.words = np.array(self.info["words"].tolist(), dtype=object)
-        self.noisy = model.top_words(self.words.shape[1], feature_names, mark_noise=True).to_numpy() != self.words
         self.n_topics = len(self.info)
         self.n_words = None if self.topic_word is None else self.topic_word.shape[1]
+        self.signal = self.info["signal_to_noise"].to_numpy(dtype=float)
+        self.is_noise = self.info["noise"].fillna(False).to_numpy(dtype=bool)
+        self.noise_known = not np.isnan(self.signal).all()
+        self._read_words(model, feature_names)
         self.sizes = self.info["size"].to_numpy(dtype=float)
         self.size_name = next((name for name in SIZE_HEADS if f"{name}_deviation" in self.info), None)
         self.noun = "topic" if self.size_name is None else "cluster"
@@ -154,9 +155,16 @@ class _Shown:
             whole = max(self.info[self.size_name].clip(lower=0).sum(), 1e-9)
             self.sizes = self.info[self.size_name].to_numpy(dtype=float) / whole
             self.errors = 2 * self.info[f"{self.size_name}_deviation"].to_numpy(dtype=float) / whole
-        self.signal = self.info["signal_to_noise"].to_numpy(dtype=float)
-        self.is_noise = self.info["noise"].fillna(False).to_numpy(dtype=bool)
-        self.noise_known = not np.isnan(self.signal).all()
+        self.pictured = self.n_topics <= MOST_PICTURED
+        self.kept = np.flatnonzero(~self.is_noise)  # what pictures show, and what may be near to something
+        self.distances = self.tree = self.neighbours = None
+        if self.pictured and len(self.kept) > 1 and self.topic_word is not None:
+            self.distances = topic_distances(model)[np.ix_(self.kept, self.kept)]
+            self.tree = linkage(squareform(self.distances, checks=False), "average")
+        elif self.pictured and self.topic_word is None:
+            self.kept, self.tree = np.arange(self.n_topics), np.asarray(model.topic_hierarchy(), dtype=float)
+        elif not self.pictured and self.topic_word is not None:
+            self.neighbours = neighbours(model, self.kept) if len(self.kept) > 1 else None
         levels = getattr(model, "topic_levels", None)
         self.levels = None if levels is None else levels(feature_names=feature_names)
         self.labels = [_label(number, name, self.noun) for number, name in enumerate(self.info["name"])]
@@ -164,10 +172,35 @@ class _Shown:
         over = "" if self.n_words is None else f" over {self.n_words:,} words"
         self.caption = f"{self.n_topics} {self.noun}s{over}; {self.price}"
 
+    def _read_words(self, model, feature_names):
+        """Read the words of each topic, in order of their bars: how far they stand out, or else their probabilities."""
+        words = np.array(self.info["words"].tolist(), dtype=object)
+        n_top = words.shape[1]
+        noisy = model.top_words(n_top, feature_names, mark_noise=True).to_numpy() != words
+        self.bars, order = None, np.broadcast_to(np.arange(n_top), words.shape)
+        if self.topic_word is not None:
+            names = np.array([str(column) for column in range(self.n_words)], dtype=object)
+            columns = model.top_words(n_top, names).to_numpy().astype(int)
+            cells = model._word_signal() if self.noise_known else None
+            bars = np.take_along_axis(np.asarray(self.topic_word if cells is None else cells, dtype=float), columns, 1)
+            order = np.lexsort((-bars, noisy), axis=1)
+            self.bars = np.take_along_axis(bars, order, axis=1)
+        self.words, self.noisy = (np.take_along_axis(found, order, axis=1) for found in (words, noisy))
+
     def of(self, topic):
         """Return the name of a topic and its first words, as HTML."""
-        words = ", ".join(plain(word) for word in self.words[topic][:3])
-        return f"{escape(self.labels[topic])} ({words})"
+        return f"{escape(self.labels[topic])} ({', '.join(map(plain, self.first(topic)))})"
+
+    def first(self, topic):
+        """Return the first three words of a topic that stand out, or any if none does."""
+        clear = self.words[topic][~self.noisy[topic]][:3]
+        return [*map(str, clear if len(clear) else self.words[topic][:3])]
+
+    def title(self, topic):
+        """Return the number of a topic, and its name or else its first words, as text."""
+        name = self.info["name"].iloc[topic]
+        named = ", ".join(self.first(topic)) if name == f"topic_{topic}" else name
+        return f"{topic} {named}"
 
 
 def _label(number, name, noun):
@@ -205,13 +238,13 @@ def _summary(shown):
         )
     else:
         subject = SUBJECTS[guarantee.unit, guarantee.adjacency]
-        best = _best_guess(guarantee)
+        best, pair = right_of_100(guarantee)
         often = f"in at most <strong>{best} of 100</strong> cases" if best < 100 else "in nearly every case, at worst"
+        alone = f" Epsilon and delta alone would allow {pair}; the noise is known to hide more." if best < pair else ""
         parts.append(
-            f"<p>Random noise was added, to hide from whoever sees this page {subject}. The promise has a number,"
-            f" {escape(shown.price)}; smaller is safer. It means: whoever knows everything else, and would otherwise"
-            " have to toss a coin over one such question, answers right"
-            f" {often}.</p>"
+            f"<p>Random noise was added, to hide from whoever sees this page {subject}. Whoever knows everything else,"
+            f" and would otherwise have to toss a coin over one such question, answers right {often}. The promise has a"
+            f" number, {escape(shown.price)}; smaller is safer.{alone}</p>"
         )
     if what == "document" and guarantee.unit == "document" and protects(guarantee):
         parts.append("<p>The promise is for one document. Whoever wrote several of them has a weaker one.</p>")
@@ -220,19 +253,15 @@ def _summary(shown):
         if shown.noun != "topic":
             hold = "do not stand out of the noise" + (", by their sizes or by their words" * (shown.noun == "cluster"))
         parts.append(
-            f"<p>{shown.is_noise.sum()} of the {len(shown.is_noise)} {shown.noun}s {hold}. They are marked, and should"
+            f"<p>{shown.is_noise.sum()} of the {len(shown.is_noise)} {shown.noun}s {hold}. They come last, and should"
             " not be interpreted.</p>"
         )
+    if shown.is_noise.mean() > 0.5:
+        parts.append(
+            f"<p class='warning'>Most {shown.noun}s are noise. More documents, fewer {shown.noun}s, a larger epsilon or"
+            " public knowledge would help.</p>"
+        )
     return section("In short", "".join(parts), "short")
-
-
-def _best_guess(guarantee):
-    """Return, per hundred and rounded up, how often the best guess between two equally likely neighbours is right.
-
-    It is (e^epsilon + delta) / (1 + e^epsilon): Kairouz, Oh and Viswanath (2015), Theorem 2.1, with equal errors.
-    """
-    share = 1 / (1 + math.exp(-guarantee.epsilon)) + guarantee.delta / (1 + math.exp(min(guarantee.epsilon, 700.0)))
-    return min(100, math.ceil(100 * share - 1e-9))
 
 
 def _labels(found):
@@ -257,40 +286,67 @@ def _labels(found):
     return _summary(shown) + section("Labels", note + counted, "labels") + _privacy(shown)
 
 
-def _words_of(shown, topic):
-    """Return the words of a topic, those of noise in parentheses."""
-    cells = zip(shown.words[topic], shown.noisy[topic], strict=True)
-    items = (f"<span class='noise'>({plain(word)})</span>" if noisy else plain(word) for word, noisy in cells)
-    return ", ".join(items)
+def _plainly(ratio):
+    return f"{ratio:.1f}" if abs(ratio) < 99.95 else f"{ratio:,.0f}"
+
+
+def _word(word, noisy, bar, most, interval):
+    """Return a line of a card: a word, its bar with the interval of its noise, and its number."""
+    line = "<li class='noise'>" if noisy else "<li>"
+    if bar is None:
+        return f"{line}{plain(word)}</li>"
+    width = f"width:{100 * max(bar, 0) / most:.1f}%"
+    low, high = (np.clip(100 * (bar + side * interval) / most, 0, 100) for side in (-1, 1))
+    error = f"<span class='error' style='left:{low:.1f}%;width:{high - low:.1f}%'></span>" if interval else ""
+    told = _plainly(bar) if interval else f"{100 * bar:.2g} %"
+    track = f"<span class='track' aria-hidden='true'><span class='bar' style='{width}'></span>{error}</span>"
+    return f"{line}{plain(f'({word})' if noisy else word)}{track}<span>{told}</span></li>"
+
+
+def _card(shown, topic):
+    """Return the card of a topic."""
+    interval = DEVIATIONS if shown.noise_known else 0.0
+    bars = [None] * shown.words.shape[1] if shown.bars is None else shown.bars[topic].tolist()
+    most = max(*(bar for bar in (*bars, 1e-9) if bar is not None), 1e-9) + interval
+    lines = list(zip(shown.words[topic], shown.noisy[topic].tolist(), bars, strict=True))
+    told = [line for line in lines if not line[1] or (line[2] or 0) > 0] or lines  # others are more of other topics
+    items = "".join(_word(*line, most, interval) for line in told)
+    facts = [] if np.isnan(shown.sizes[topic]) else [_size(shown, topic)]
+    facts += [f"{_plainly(shown.signal[topic])} times the noise"] if not np.isnan(shown.signal[topic]) else []
+    name = f"topic-{topic}"
+    kind = "card is-noise" if shown.is_noise[topic] else "card"
+    return (
+        f'<article class="{kind}" aria-labelledby="{name}"><h3 id="{name}">{plain(shown.title(topic))}</h3>'
+        f"<p>{'; '.join(facts)}</p><ol>{items}</ol></article>\n"
+    )
 
 
 def _topics(shown):
-    """Return the table of topics."""
-    noun, sized = shown.noun, not np.isnan(shown.sizes).all()
-    heads, rows = [noun.title(), "Words, the most telling first"], []
-    heads += [SIZE_HEADS.get(shown.size_name, "Size")] if sized else []
-    heads += ["Signal to noise"] if shown.noise_known else []
-    for topic in range(shown.n_topics):
-        mark = " <strong class='tag'>may be noise</strong>" if shown.is_noise[topic] else ""
-        cells = [escape(shown.labels[topic]) + mark, _words_of(shown, topic)]
-        if sized:
-            width = max(100 * shown.sizes[topic] / max(np.nanmax(shown.sizes), 1e-9), 0)
-            bar = f"<span class='bar' style='width:{width:.1f}%'></span>"
-            cells.append(f"<span class='size'>{bar}</span>{_size(shown, topic)}")
-        if shown.noise_known:
-            cells.append(f"{shown.signal[topic]:.2f}")
-        rows.append(cells)
-    notes = [f"Words are ordered by relevance: probable in the {noun}, and more so than in the others."]
+    """Return the cards of topics: what stands out first, the large before the small; noise is folded away."""
+    noun = shown.noun
+    order = np.lexsort((-np.nan_to_num(shown.sizes), shown.is_noise)).tolist()
+    notes = [f"Words are those that are probable in the {noun}, and more so than in the others."]
+    if shown.noise_known:
+        notes.append(
+            "A bar, and the number behind it, say how far a word stands out of the words of all, in standard deviations"
+            f" of the added noise; the line at its end is that noise, {DEVIATIONS:g} of them either way. A pale word in"
+            " parentheses may be noise: do not quote it."
+        )
+    else:
+        notes.append("Bars are probabilities. How large the noise is in them is not known here, or there is none.")
     if shown.size_name is not None:
         notes += [SIZE_NOTES[shown.size_name], CLUSTER_NOTE]
-    elif sized:
-        notes.append("Size is the topic's share of the released counts.")
-    if shown.noise_known:
-        notes.append(f"A word in parentheses does not stand out of the noise in its {noun}.")
-    else:
-        notes.append("How large the noise is in each word is not known for this model, or there is none.")
-    caption = f"The {noun}s; {shown.price}"
-    return section(f"{noun.title()}s", f"<p>{' '.join(notes)}</p>" + table(caption, heads, rows), f"{noun}s")
+    elif not np.isnan(shown.sizes).all():
+        notes.append("A size is the topic's share of the released counts.")
+    body = f"<p>{' '.join(notes)}</p><p class='caption'>The {noun}s; {escape(shown.price)}</p>"
+    for folded in (False, True):
+        cards = "".join(_card(shown, topic) for topic in order if shown.is_noise[topic] == folded)
+        cards = f"<div class='cards'>{cards}</div>" if cards else ""
+        if folded and cards:
+            found = f"{noun}s" if shown.is_noise.sum() > 1 else noun
+            cards = f"<details><summary>{shown.is_noise.sum()} {found} that may be noise</summary>{cards}</details>"
+        body += cards
+    return section(f"{noun.title()}s", body, f"{noun}s")
 
 
 def _levels(shown):
@@ -304,7 +360,7 @@ def _levels(shown):
         for middle, members in group.groupby(others[0], sort=False):
             own = "; ".join(plain(shown.labels[topic]) for topic in members.index)
             rows.append([plain(name), plain(middle), own, share])
-            name, share = "", ""
+            share = ""
     text = (
         "<p>Clusters of clusters, by their distance, each with the words that its clusters share most of. This costs no"
         " privacy: it is made of what is on this page.</p>"
@@ -317,11 +373,11 @@ def _size(shown, topic):
     """Return the size of a topic as text, that of a cluster with its error."""
     share = 100 * shown.sizes[topic]
     if shown.size_name is None:
-        return f"{share:.1f} %"
+        return f"{share:.1f} % of all"
     if shown.size_name == "weight":
-        return f"{share:.1f} \u00b1 {100 * shown.errors[topic]:.1f} %"
+        return f"{share:.1f} \u00b1 {100 * shown.errors[topic]:.1f} % of users' weight"
     row = shown.info.iloc[topic]
-    return f"{row['documents']:,.0f} \u00b1 {2 * row['documents_deviation']:,.0f}"
+    return f"{row['documents']:,.0f} \u00b1 {2 * row['documents_deviation']:,.0f} texts"
 
 
 def _map(shown):
@@ -329,11 +385,12 @@ def _map(shown):
     distances, noun = shown.distances, shown.noun
     if distances is None:
         return ""
-    sizes = np.where(np.isnan(shown.sizes), 1 / shown.n_topics, np.maximum(shown.sizes, 1e-9))
-    upper = np.triu_indices(shown.n_topics, 1)
+    kept = shown.kept
+    sizes = np.where(np.isnan(shown.sizes), 1 / shown.n_topics, np.maximum(shown.sizes, 1e-9))[kept]
+    upper = np.triu_indices(len(kept), 1)
     nearest = np.argsort(distances[upper], kind="stable")[:NEAR]
-    pairs = [(upper[0][place], upper[1][place]) for place in nearest]
-    listed = "".join(f"<li>{shown.of(a)} and {shown.of(b)}: distance {distances[a, b]:.2f}</li>" for a, b in pairs)
+    pairs = [(kept[a], kept[b], distances[a, b]) for a, b in zip(*(side[nearest] for side in upper), strict=True)]
+    listed = "".join(f"<li>{shown.of(a)} and {shown.of(b)}: distance {far:.2f}</li>" for a, b, far in pairs)
     near, scale = "share words", "1 for topics without a word in common (Jensen-Shannon)"
     if noun == "cluster":
         near, scale = (
@@ -342,33 +399,36 @@ def _map(shown):
         )
     text = (
         f"<p>Circles near each other are {noun}s that {near}; larger circles are larger {noun}s. The distance is 0 for"
-        f" equal {noun}s, and {scale}. A plane cannot keep all distances. The nearest:</p><ul>{listed}</ul>"
+        f" equal {noun}s, and {scale}. A plane cannot keep all distances, and circles make room for each other. The"
+        f" nearest:</p><ul>{listed}</ul>"
     )
-    alt = f"Map of {shown.n_topics} {noun}s. Nearest: " + "; ".join(
-        f"{shown.labels[a]} and {shown.labels[b]}, distance {distances[a, b]:.2f}" for a, b in pairs
+    alt = f"Map of {len(kept)} {noun}s. Nearest: " + "; ".join(
+        f"{shown.title(a)} and {shown.title(b)}, distance {far:.2f}" for a, b, far in pairs
     )
-    picture = topic_circles(topic_map(distances), sizes, shown.is_noise, _tips(shown), alt)
+    names = [
+        shown.first(topic) if label == f"{noun.title()} {topic}" else [label]
+        for topic, label in enumerate(shown.labels)
+    ]
+    tips = [f"{shown.labels[topic]}: {', '.join(map(str, shown.words[topic][:5]))}" for topic in kept]
+    texts = [names[topic] for topic in kept]
+    picture = topic_circles(topic_map(distances), sizes, texts, [*map(str, kept)], tips, alt)
     return section("Map", text + _figure(picture, f"Map of the {noun}s; {shown.price}"), "map")
-
-
-def _tips(shown):
-    return [f"{label}: {', '.join(map(str, row[:5]))}" for label, row in zip(shown.labels, shown.words, strict=True)]
 
 
 def _hierarchy(shown):
     """Return the tree of topics."""
-    if shown.n_topics < 2 or not shown.pictured:
+    if shown.tree is None or not len(shown.tree):
         return ""
-    labels = [f"{label}: {', '.join(map(str, row[:3]))}" for label, row in zip(shown.labels, shown.words, strict=True)]
-    alt = f"Tree of {shown.n_topics} {shown.noun}s, joined from left to right by their distance."
+    labels = [shown.title(topic) for topic in shown.kept]
+    alt = f"Tree of {len(labels)} {shown.noun}s, joined from left to right by their distance."
     join = f"{shown.noun.title()}s that join further left are more alike."
     text = f"<p>{join} The scale is the mean distance of what joins.</p>"
-    picture = tree_picture(shown.tree, labels, shown.is_noise, alt)
+    picture = tree_picture(shown.tree, labels, alt)
     return section("Hierarchy", text + _figure(picture, f"Hierarchy of the {shown.noun}s; {shown.price}"), "hierarchy")
 
 
-def neighbours(model):
-    """Return (the nearest other topic, its distance) of each topic, by a matrix product: there are many.
+def neighbours(model, kept):
+    """Return (the nearest other topic, its distance) of some topics among these, by a matrix product: there are many.
 
     The distance is that of Hellinger, from 0 for equal topics to 1 for those that have no word in common; of clusters,
     1 less the cosine of their directions.
@@ -379,11 +439,11 @@ def neighbours(model):
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     else:
         rows = np.sqrt(np.asarray(model.topic_word_, dtype=float))
-    alike = rows @ rows.T
+    alike = rows[kept] @ rows[kept].T
     np.fill_diagonal(alike, -np.inf)
     nearest = alike.argmax(axis=1)
-    distance = np.maximum(1 - alike[np.arange(len(rows)), nearest], 0)
-    return nearest, distance if of_clusters else np.sqrt(distance)
+    distance = np.maximum(1 - alike[np.arange(len(kept)), nearest], 0)
+    return np.asarray(kept)[nearest], distance if of_clusters else np.sqrt(distance)
 
 
 def _neighbours(shown):
@@ -399,42 +459,17 @@ def _neighbours(shown):
         f" of each, the most alike first. The distance is 0 for equal {noun}s, and {scale}.</p>"
     )
     rows = [
-        [escape(shown.labels[topic]), shown.of(nearest[topic]), f"{distance[topic]:.2f}"]
-        for topic in np.argsort(distance, kind="stable")
+        [escape(shown.labels[shown.kept[place]]), shown.of(nearest[place]), f"{distance[place]:.2f}"]
+        for place in np.argsort(distance, kind="stable")
     ]
     heads = [noun.title(), f"Words of the nearest {noun}", "Distance"]
     return section("Neighbours", text + table(f"Nearest {noun}s; {shown.price}", heads, rows), "neighbours")
 
 
-def _noise(shown):
-    """Return how far each topic stands out of the noise."""
-    if not shown.noise_known:
-        return ""
-    noun = shown.noun
-    where = "Below the dashed line, at" if shown.pictured else "The numbers are in the table above. Below"
-    text = (
-        f"<p>How far the words of each {noun} stand out of the words of all {noun}s, in standard deviations of the"
-        f" added noise. {where} {NOISE_FLOOR:g}, there is more noise than {noun}.</p>"
-    )
-    if shown.is_noise.mean() > 0.5:
-        text += (
-            f"<p class='warning'>Most {noun}s are noise. More documents, fewer {noun}s, fewer words, a larger epsilon"
-            " or a public prior would help.</p>"
-        )
-    if not shown.pictured:
-        return section("Noise", text, "noise")
-    alt = (
-        f"Bars of the signal-to-noise ratio of {shown.n_topics} {noun}s, and a line at {NOISE_FLOOR:g}."
-        f" {int(shown.is_noise.sum())} {noun}s may be noise."
-    )
-    picture = noise_picture(shown.signal, NOISE_FLOOR, shown.is_noise, shown.labels, alt)
-    return section("Noise", text + _figure(picture, f"Signal to noise of each {noun}; {shown.price}"), "noise")
-
-
 def _privacy(shown):
     """Return the whole privacy statement and what it does not cover."""
     rows = statement_rows(shown.guarantee).items()
-    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{plain(text)}</dd></div>" for name, text in rows)
+    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{_told(name, text)}</dd></div>" for name, text in rows)
     of_documents = {"topic": "Topic proportions", "cluster": "The clusters", "label": "The labels"}[shown.noun]
     lines = (item.format(noun=shown.noun, proportions=of_documents) for item in NOT_PROTECTED)
     not_protected = "".join(f"<li>{item}</li>" for item in lines)
@@ -442,6 +477,14 @@ def _privacy(shown):
     if protects(shown.guarantee):
         text += f"<h3>What is not protected</h3><ul>{not_protected}</ul>"
     return section("Privacy statement", text, "privacy")
+
+
+def _told(name, text):
+    """Return a paragraph of the statement; that of "Check" is a program."""
+    if name != "Check":
+        return plain(text)
+    code = "\n".join(map(escape, text.splitlines()))
+    return f"Delta follows from the noise by this program.<pre tabindex='0'>{code}</pre>"
 
 
 def _reading(shown):
@@ -455,8 +498,8 @@ def _reading(shown):
         f" {escape(str(shown.guarantee.unit))}; delta is the part of probability for which this may fail.",
         "Noise": f"random numbers that were added to the {'counts' if shown.noun == 'topic' else 'sums'} on purpose."
         " They are the protection.",
-        "Signal to noise": f"how far the words of a {shown.noun} stand out of the noise: 0 for noise alone, 1 for as"
-        f" much noise as {shown.noun}.",
+        "Signal to noise": f"how far the words of a {shown.noun} stand out of the added noise: 0 for noise alone, 1 for"
+        f" as much noise as {shown.noun}.",
     }
     items = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in terms.items())
     return section("How to read this page", f"<dl>{items}</dl>", "reading")

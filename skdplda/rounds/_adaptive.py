@@ -18,6 +18,8 @@ from skdplda.priors._shrinkage import floor_of, loglinear, principal, shrink_fre
 from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._queries import (
+    BLEND,
+    ENOUGH_VOTES,
     ClusterCounts,
     PriorVotes,
     TopicVotes,
@@ -36,12 +38,9 @@ WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
 # The votes are asked for when so much is spent, apart from what frequent words and vectors that do not fit had: later,
 # topics are clearer; earlier, more is left if they do not pay.
 VOTES_AFTER = 0.3
-# In the votes topics are mixed half and half with the word frequencies, as the final shrinkage would: topics that are
-# right but noisy get a chance.
-BLEND = 0.5
-# Standard deviations of their noise above which votes, the noise included, let topics go on. Below a signal of all
-# topics together, noise in word frequencies costs much: topics must prove more, and words get a part of what is left.
-ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.25
+# Below a signal of all topics together, noise in word frequencies costs much: topics must prove more, in deviations of
+# the votes' noise, and words get a part of what is left.
+ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 2.0, 100.0, 0.25
 # Where the prior of topic proportions is inferred: which there are, as means over the topics; with which of them topics
 # are voted on; the part of the units that judge topics, and so are in none; the shares of their votes and of the
 # question which prior it is. Chosen on KOS.
@@ -150,7 +149,7 @@ def audited_query(kind, table, vectors=None):
         "topics": lambda: TopicWordCounts(table),
         "frequent": lambda: TopicWordCounts(table, some=True),
         "words": lambda: WordTotals(len(table)),
-        "votes": lambda: TopicVotes(table),
+        "votes": lambda: TopicVotes(table, left=np.ones(table.shape), word_weights=word_weights(table)),
         "priors": lambda: PriorVotes(table, priors_of(table)),
         "vector_votes": lambda: VectorVotes(vectors),
     }[kind]()
@@ -390,15 +389,16 @@ class Knowledge:
 
         They are mixed with the word frequencies; where a prior is inferred, they have one of those in question.
         """
-        counts = self._shrunk()[:, : self.n_apart + MOST_OTHERS]
-        if self.infers:
+        counts, left = self._shrunk()
+        counts = counts[:, : self.n_apart + MOST_OTHERS]
+        if self.infers:  # judges have added nothing
             return TopicVotes(counts, priors_of(counts)[VOTED_PRIOR])
-        topics = counts / total(counts, axis=0)
-        return TopicVotes(BLEND * topics + (1 - BLEND) * (total(counts, axis=1) / total(counts))[:, None])
+        weights = self._word_weights() if self._weighted else None
+        return TopicVotes(counts, left=left, word_weights=weights, blend=BLEND)
 
     def prior_votes(self):
         """Return the query which prior it is."""
-        counts = self._shrunk()[:, : self.n_apart + MOST_OTHERS]
+        counts = self._shrunk()[0][:, : self.n_apart + MOST_OTHERS]
         return PriorVotes(counts, priors_of(counts))
 
     def note_frequent(self, sums, frequent, share):
@@ -461,15 +461,18 @@ class Knowledge:
         return factors
 
     def _shrunk(self):
-        """Return what the releases prove, (n_words, n_topics), in norms of a contribution."""
+        """Return what the releases prove, (n_words, n_topics), in norms of a contribution.
+
+        Beside it is what of a contribution is left in it, (n_words, number of topics apart).
+        """
         frequencies, (counts, deviation) = self.proven_frequencies(), self._mean_release()
-        shrunk = shrink_topics(counts, deviation, frequencies, self.vectors)
-        return self._with_others(shrunk, math.sqrt(total(deviation**2)) * frequencies)
+        shrunk, left = shrink_topics(counts, deviation, frequencies, self.vectors)
+        return self._with_others(shrunk, math.sqrt(total(deviation**2)) * frequencies), left
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         if self.topics_pay:
-            return BOUND_IN_TOKENS * self._shrunk()
+            return BOUND_IN_TOKENS * self._shrunk()[0]
         mass = max(self._mass / self._words_share, self.deviation(self._words_share))
         n_topics = self.table.shape[1]
         return np.repeat((BOUND_IN_TOKENS * mass / n_topics * self.frequencies)[:, None], n_topics, axis=1)

@@ -18,23 +18,6 @@ from skdplda._validation import unit_of_documents
 from skdplda.privacy import NORM_BOUND
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
-__all__ = [
-    "BOUND_IN_TOKENS",
-    "MOST_TOKENS",
-    "NORM_BOUND",
-    "Bounded",
-    "Contributions",
-    "bounded_elsewhere",
-    "equal_contributions",
-    "scaled",
-    "shortened",
-    "some_tokens",
-    "total_of",
-    "unit_weights",
-    "weighted_words",
-    "word_weights",
-]
-
 # What NORM_BOUND is in the tables, in tokens. Only its size relative to the priors matters. By definition, a document
 # of 25 different words counts each of them once (its L2 norm is 5).
 BOUND_IN_TOKENS = 5.0
@@ -91,8 +74,14 @@ class Bounded:
 
 
 def _make_bounded(total, norm):
-    made, view = object.__new__(Bounded), total.view()
-    view.flags.writeable = False
+    made, array = object.__new__(Bounded), total
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    total = total if array.base is None else total.copy()  # a buffer that is no array's cannot be closed
+    array = view = total.view()
+    while array is not None:  # a view of an array that may be written to could be made writeable again
+        array.flags.writeable = False
+        array = array.base
     object.__setattr__(made, "total", view)
     object.__setattr__(made, "norm", norm)
     return made
@@ -101,7 +90,8 @@ def _make_bounded(total, norm):
 class Contributions:
     """What privacy units contribute to a sum, added up part by part, and bounded whatever the values are.
 
-    A unit's values belong in one call of one method: what several calls add is not compared.
+    A unit's values belong in one call. Calls of `add_scaled` have ascending units, so that none comes twice, and a sum
+    takes one method; `add_whole` and `add_rows` number within a call, and what several calls add is not compared.
 
     Parameters
     ----------
@@ -129,7 +119,8 @@ class Contributions:
         if norm not in (1, 2):
             raise ValueError(f"norm must be 1 or 2; got {norm!r}.")
         self._total: np.ndarray | None = np.zeros(shape, np.int64)
-        self._norm = norm
+        self._norm, self._method = norm, None
+        self._last = -1  # the largest number of a unit that `add_scaled` was given
 
     @np.errstate(all="ignore")  # a warning would be an output
     def add_scaled(self, values: np.ndarray, place: np.ndarray, unit: np.ndarray, n_units: int) -> None:
@@ -138,23 +129,32 @@ class Contributions:
         Parameters
         ----------
         values : ndarray of shape (n,) or (n, m)
-            Any numbers, real or whole. All of a unit must be in one call, and no unit in two.
+            Any numbers, real or whole. All of a unit must be in one call.
         place : ndarray of shape (n,)
             Where they are added: numbers of cells of the sum, or of its rows of m cells.
         unit : ndarray of shape (n,)
-            Number of each value's unit, from 0.
+            Number of each value's unit, from 0, above those of all calls before.
         n_units : int
-            How many.
+            How many there are in all calls together.
 
         Raises
         ------
         ValueError
-            If a place or a unit is not one of those that there are, or the bound is that of the L1 norm.
+            If a place or a unit is not one of those that there are, a unit is not above those of the calls before,
+            another method was called before, or the bound is that of the L1 norm.
         """
         if self._norm != 2:
             raise ValueError("values are scaled in the L2 norm; use Contributions(shape), or add_whole.")
-        values, place, unit = self._merged(values, place, unit, n_units)
-        self._add(scaled(values, unit, n_units), place)
+        place, unit = self._checked("add_scaled", values, place, unit, n_units)
+        first, last = (unit.min(), unit.max()) if len(unit) else (self._last + 1, self._last)
+        if first <= self._last:
+            raise ValueError(
+                f"unit must be above {self._last}, the largest of the calls before; got {first}. All values of a unit"
+                " must be in one call: what it gives to two is not bounded together."
+            )
+        self._last = last
+        values, place, unit = self._merged(values, place, unit - first)
+        self._add(scaled(values, unit, last - first + 1), place)
 
     @np.errstate(all="ignore")  # a warning would be an output
     def add_whole(self, values: np.ndarray, place: np.ndarray, part: np.ndarray, n_parts: int) -> None:
@@ -174,9 +174,10 @@ class Contributions:
         Raises
         ------
         ValueError
-            If a place or a part is not one of those that there are.
+            If a place or a part is not one of those that there are, or another method was called before.
         """
-        values, place, part = self._merged(values, place, part, n_parts)
+        place, part = self._checked("add_whole", values, place, part, n_parts)
+        values, place, part = self._merged(values, place, part)
         norms = _norms(values, part, n_parts, self._norm)
         sound = (norms <= NORM_BOUND**self._norm)[part]
         self._add(values[sound], place[sound])
@@ -191,22 +192,37 @@ class Contributions:
             A row that is beyond its part of the bound, or has what is no number, is left out.
         n_parts : int or ndarray of shape (n_documents,), default=1
             How many documents the document's unit has: its part is so much smaller.
+
+        Raises
+        ------
+        ValueError
+            If another method was called before.
         """
-        total = self._open()
+        total = self._open("add_rows")
         rows, n_parts = rows.reshape(len(rows), total.size), np.maximum(np.ceil(np.asarray(n_parts, np.float64)), 1)
         norms = _norms(rows, np.arange(len(rows)), len(rows), self._norm)
         sound = norms * n_parts**self._norm <= NORM_BOUND**self._norm  # exact near the bound
         rows = rows if sound.all() else rows[sound]
         total += np.trunc(rows).sum(axis=0, dtype=np.float64).astype(np.int64).reshape(total.shape)  # exact below 2**53
 
-    def _merged(self, values, place, unit, n_units):
-        """Return values, places and units, where no unit has a place twice."""
-        total = self._open()
-        n_places = total.size if values.ndim == 1 else len(total)
+    def _checked(self, method, values, place, unit, n_units):
+        """Return places and units as int64, all of which there are."""
+        n_places = self._n_places(values)
         place, unit = np.asarray(place, np.int64), np.asarray(unit, np.int64)  # else keys might wrap around
         for name, numbers, n in (("place", place, n_places), ("unit", unit, n_units)):
             if len(numbers) != len(values) or (len(numbers) and not 0 <= numbers.min() <= numbers.max() < n):
                 raise ValueError(f"{name} must have a number below {n} for each of the {len(values)} values.")
+        self._open(method)
+        return place, unit
+
+    def _n_places(self, values):
+        """Return the number of places that values may have: cells, or rows of cells."""
+        total = self._open()
+        return total.size if values.ndim == 1 else len(total)
+
+    def _merged(self, values, place, unit):
+        """Return values, places and units, where no unit has a place twice."""
+        n_places = self._n_places(values)
         keys = unit * n_places + place
         if (np.diff(keys) > 0).all():
             return values, place, unit
@@ -224,10 +240,16 @@ class Contributions:
         for k in range(values.shape[1]):
             sums[:, k] += np.bincount(place, np.trunc(values[:, k]), len(sums)).astype(np.int64)
 
-    def _open(self):
-        """Return the sum so far, to add to."""
+    def _open(self, method=None):
+        """Return the sum so far, to add to by one method alone."""
         if self._total is None:
             raise RuntimeError("these contributions are summed already: a Bounded does not change. Begin with others.")
+        if method and self._method not in (None, method):
+            raise ValueError(
+                f"{method} must not follow {self._method}: what a unit gives to both is not bounded together. Use one"
+                " method for a sum."
+            )
+        self._method = method or self._method
         return self._total
 
     def bounded(self) -> Bounded:
@@ -244,7 +266,6 @@ class Contributions:
             If it was returned before, as adding raises then.
         """
         total, self._total = self._open(), None
-        total.flags.writeable = False  # of the array itself: a view of another could be made writeable again
         return _make_bounded(total, self._norm)
 
 

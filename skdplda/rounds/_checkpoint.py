@@ -11,8 +11,6 @@ import numpy as np
 from skdplda._checks import is_integer, is_real
 from skdplda._files import DAMAGE, PRIVATE, check_writable, read_array, read_stored, remove_partial, whole_file
 
-__all__ = ["discard", "held", "interrupted", "load", "restore", "save"]
-
 FORMAT = "skdplda.checkpoint"
 VERSION = 11
 LARGEST = 2.0**100  # of a number in a state: sums are below 2**63, and their squares must be finite

@@ -6,8 +6,6 @@ import scipy.sparse as sp
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import shortened, unit_weights
 
-__all__ = ["CutDocuments", "cut_documents"]
-
 # Entries in memory at a time where documents of one user are read together; a single user of more is added up instead.
 ENTRIES = 2**22
 

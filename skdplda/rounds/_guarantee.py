@@ -1,10 +1,10 @@
 """The guarantee of a fit by private rounds."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from skdplda.privacy import PrivacyGuarantee, Randomness, sampler_assumption
-
-__all__ = ["NOT_COVERED", "rounds_guarantee"]
 
 NOT_COVERED = (
     "the vocabulary (columns of X), unless it is public or was selected privately",
@@ -52,3 +52,13 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), has_
         fields |= {"mechanism": "none", "assumptions": (), "event": None}
     delta = delta if law.has_delta and private else 0.0
     return PrivacyGuarantee(epsilon=epsilon, delta=delta, unit=unit, not_covered=NOT_COVERED, **fields)
+
+
+def told_of_fit(guarantee, plan, asked):
+    """Return the guarantee of a plan, in whose mechanism stand the kinds of sums that the fit has released.
+
+    Where the releases decide what is asked, the plan has all that may be. What was asked is released.
+    """
+    if not (plan.divides and asked) or plan.noiseless:
+        return guarantee
+    return replace(guarantee, mechanism=plan.describe(guarantee.unit, asked))

@@ -32,8 +32,6 @@ from skdplda.rounds._bounds import Bounded, total_of
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["Ask", "EStep", "RoundReport", "Tables", "active_units", "converse", "rounds_of", "talk"]
-
 LOGGER = logging.getLogger("skdplda")
 
 

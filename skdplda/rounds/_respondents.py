@@ -8,8 +8,6 @@ from skdplda.rounds._checkpoint import held
 from skdplda.rounds._documents import CutDocuments
 from skdplda.rounds._queries import TopicWordCounts
 
-__all__ = ["AdaptiveEStep"]
-
 
 def first_priors(priors, n_topics, round_):
     """Return the priors of a round, of the first topics alone."""

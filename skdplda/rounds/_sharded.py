@@ -12,8 +12,6 @@ from skdplda.rounds._bounds import bounded_elsewhere, shortened, total_of
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._queries import TopicWordCounts
 
-__all__ = ["ShardedEStep"]
-
 
 class PartialEStep:
     """On a worker: the E-step of one part of the documents.

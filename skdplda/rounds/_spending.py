@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from skdplda._arithmetic import exp, log
+from skdplda._types import Sequence
 from skdplda.privacy import (
     LARGEST_SCALE,
     MECHANISMS,
@@ -18,12 +19,22 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._bounds import NORM_BOUND
 
-__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "growing"]
-
 # Precision (inverse variance) of the last round over that of the first: early rounds only have to break the symmetry of
 # the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 4 % higher on
 # KOS and on tweets, and the same on 20 Newsgroups.
 PRECISION_RATIO = 10.0
+SUMS = {  # in words, by the kind of the query
+    "words": "word counts",
+    "topics": "topic-word counts",
+    "votes": "the documents' votes on topics",
+    "priors": "the documents' gains with each prior",
+    "vector_votes": "the documents' votes on public vectors of words",
+    "vectors": "sums of the documents' directions",
+    "clusters": "word counts by cluster of documents",
+    "directions": "numbers of documents and sums of their directions, by cluster",
+    "cluster_words": "word counts by cluster",
+    "cluster_votes": "the documents' votes on these",
+}
 
 
 def growing(n_rounds, ratio):
@@ -203,11 +214,16 @@ class NoisePlan:
         description : str
             For `PrivacyGuarantee.mechanism`.
         """
+        rate = self.sampling_rate
+        sampled = f"; each {unit} takes part in a round with probability {rate:g}" if rate < 1 else ""
         return (
             f"{self.law.label} noise on the topic-word counts of {self.n_rounds} rounds, of scale"
-            f" {self.multipliers[0]:.4g} in the first and {self.multipliers[-1]:.4g} in the last times the"
-            f" L{self.law.norm} norm of a {unit}'s contribution, sampling rate {self.sampling_rate:g}"
+            f" {self.multipliers[0]:.4g} in the first and {self.multipliers[-1]:.4g} in the last,{self._scaled(unit)}"
+            f"{sampled}"
         )
+
+    def _scaled(self, unit):
+        return f" where 1 is the most that one {unit} can contribute (L{self.law.norm} norm)"
 
     @property
     def law(self) -> Mechanism:
@@ -291,18 +307,18 @@ class BudgetPlan(NoisePlan):
         replace(plan, multipliers=(plan.multipliers[0] / math.sqrt(least_share),))._checked_scale(epsilon)
         return cls(plan.mechanism, plan.sampling_rate, plan.multipliers, plan.event)
 
+    sums: ClassVar[str] = "word counts, topic-word counts and votes, as many as the releases themselves decide"
+
     @property
     def released(self) -> tuple[str, ...]:
         """What the rounds release."""
-        return (
-            "noisy word counts, votes, topic-word counts of every round, of frequent words or of all, with public"
-            " vectors sums of documents' directions and clusters, and gains with each prior where it is inferred",
-        )
+        return ("all the noisy sums that the mechanism names",)
 
-    def describe(self, unit: str) -> str:
-        """Return the noise in words, for a privacy unit."""
+    def describe(self, unit: str, asked: Sequence[str] = ()) -> str:
+        """Return the noise in words, for a privacy unit; `asked` has the kinds of the sums that a fit released."""
+        times = {kind: list(asked).count(kind) for kind in asked}
+        listed = "; ".join(f"{SUMS.get(kind, kind)}, {n} time{'s' * (n > 1)}" for kind, n in times.items())
         return (
-            f"{self.law.label} noise on word counts, votes, gains where a prior is inferred, and topic-word counts,"
-            f" which divide the precision of noise of scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm"
-            f" of a {unit}'s contribution"
+            f"{self.law.label} noise on {f'{len(asked)} sums ({listed})' if asked else self.sums}. Together they tell"
+            f" no more than one sum with noise of scale {self.multipliers[0]:.4g},{self._scaled(unit)}"
         )

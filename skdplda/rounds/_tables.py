@@ -9,13 +9,6 @@ from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables
 
-__all__ = [
-    "SmoothedTables",
-    "initial_table",
-    "model_noise",
-    "signal_to_noise",
-]
-
 # Exponential forgetting factor of the averaged releases; frontier_ablation.csv, row "model: no forgetting".
 FORGET = 0.2
 # Smoothing of the next table of `SmoothedTables` towards the word frequencies, in standard deviations of the noise: of

@@ -7,8 +7,6 @@ import numpy as np
 
 from skdplda.rounds import _checkpoint
 
-__all__ = ["Transcript"]
-
 
 class Transcript:
     """The answers of a fit; with a path, a file from which an interrupted fit goes on.

@@ -8,8 +8,6 @@ import scipy.sparse as sp
 from skdplda._checks import check_structure
 from skdplda._types import ArrayLike
 
-__all__ = ["EmbeddedTexts"]
-
 
 class EmbeddedTexts:
     """Embeddings of texts, with the counts of their words: what `EmbeddingTopics` takes in a pipeline.

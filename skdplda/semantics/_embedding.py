@@ -7,8 +7,6 @@ import numpy as np
 from skdplda._types import Function
 from skdplda.semantics._word_vectors import WordVectorEmbedder
 
-__all__ = ["embedded"]
-
 
 def embedding_of(embedder: Any) -> Function:
     """Return the function that makes rows of texts; `encode` before a call, which may be of something else."""

@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from skdplda._arithmetic import matmul, total
 from skdplda._types import Sequence
 
-__all__ = ["word_similarity"]
-
 BLOCK_CELLS = 2**24  # similarities held at a time: 128 MB
 # Length of a vector in whole numbers. A product of two, and each part of its sum, is below 2**53: exact in any order.
 LENGTH = 2.0**26

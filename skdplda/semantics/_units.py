@@ -8,8 +8,6 @@ import scipy.sparse as sp
 from skdplda._checks import check_structure
 from skdplda._types import ArrayLike
 
-__all__ = ["UnitMatrix"]
-
 
 class UnitMatrix:
     """Word counts of semantic units, sliced by documents.

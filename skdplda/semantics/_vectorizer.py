@@ -16,8 +16,6 @@ from skdplda._validation import Interval, StrOptions, check_is_fitted, fit_conte
 from skdplda._warnings import warn
 from skdplda.semantics._units import UnitMatrix
 
-__all__ = ["SemanticUnitVectorizer"]
-
 PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 # The end of a sentence: a full stop, exclamation or question mark (one of a run, closing quotes and brackets after it)
 # and white space; or an empty line.

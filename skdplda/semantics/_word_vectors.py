@@ -14,8 +14,6 @@ from skdplda._arithmetic import matmul, total
 from skdplda._types import Iterable
 from skdplda._validation import Interval
 
-__all__ = ["WordVectorEmbedder"]
-
 ZIPF_SHIFT = (
     2.7  # of the frequency of the word of rank r, 1 / (r + ZIPF_SHIFT): Mandelbrot's law, his value for English
 )

@@ -21,8 +21,6 @@ from skdplda.semantics import EmbeddedTexts, embedded
 from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
-__all__ = ["TextEmbedder"]
-
 
 class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
     """Embed texts by a public model, and count words that are public or chosen privately.

@@ -8,8 +8,6 @@ import scipy.sparse as sp
 
 from skdplda._types import Function, Iterable
 
-__all__ = ["LONGEST_WORD", "Tokens"]
-
 LONGEST_WORD = 1000  # characters; longer ones are no words of a language, and are left out. Not tuned.
 
 

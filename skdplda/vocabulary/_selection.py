@@ -33,8 +33,6 @@ from skdplda.privacy import (
     stated_guarantee,
 )
 
-__all__ = ["PrivateSelection", "users_of"]
-
 REFERENCES = {
     "policy_gaussian": "Gopi et al. (2020), Differentially private set union (Policy Gaussian)",
     "policy_laplace": "Gopi et al. (2020), Differentially private set union (Policy Laplace)",

@@ -17,8 +17,6 @@ from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import CURATOR
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
-__all__ = ["DPVocabularySelector"]
-
 
 class DPVocabularySelector(SelectorMixin, PrivateSelection):
     """Choose the words that many documents use, differentially private for documents or users.
@@ -40,18 +38,15 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         Privacy loss of the fit, for adding or removing one document (one user with `groups`). `inf` selects every
         word that is used. Affects privacy: yes.
     delta : float, default=1e-5
-        Probability that the loss exceeds epsilon, in (0, 1). It must be positive. Choose it well below 1 / (public
-        estimate of the number of units), without looking at the data. Affects privacy: yes.
+        Probability of a larger loss, in (0, 1); well below 1 / (public estimate of the number of units), chosen without
+        looking at the data. Affects privacy: yes.
     method : str, default="sieve"
+        "sieve": our own, five rounds of "weighted_gaussian" (theory guide, Theorem 2), in which words far above the
+        threshold are released early, words far below are dropped, and their weight goes to the others; it selects most
+        words on all corpora but some of short texts. Of the literature, proven in the theory guide:
+        "weighted_gaussian", "policy_gaussian", "policy_laplace" [1]_, "sips" [2]_, "item_frequency" [3]_,
+        "truncated_geometric" [4]_; and after [5]_, with a discount and thresholds of our own proof, "mad" and "mad2r".
         Affects privacy: no.
-
-        * "sieve": our own, five rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
-          threshold are released in the first rounds, words far below are dropped, and their weight goes to the others.
-          The mean of all rounds judges a word. It selects most words on all corpora but some of short texts (see the
-          comparison page).
-        * "weighted_gaussian", "policy_gaussian", "policy_laplace" [1]_, "sips" [2]_, "item_frequency" [3]_,
-          "truncated_geometric" [4]_: of the literature, proven in the theory guide.
-        * "mad", "mad2r": after [5]_, with a discount and thresholds of our own proof (theory guide, Theorem 7).
     mechanism : str or None, default=None
         Law of the noise: one of `skdplda.privacy.MECHANISMS` that is for the norm in which the method bounds what a
         unit gives. None: "gaussian", or "laplace" for "policy_laplace" and "item_frequency". Affects privacy: yes.
@@ -59,21 +54,18 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         Words that a document (user) takes part with; more are left out at random. Affects privacy: no, the noise is
         calibrated to it.
     max_words : int or None, default=None
-        Of the selected words keep so many: those that an earlier round released come first, then larger noisy weights,
-        then smaller column numbers. It costs nothing, because what was released alone decides. None keeps all. Affects
-        privacy: no.
+        Of the selected words keep so many: those of earlier rounds, then larger noisy weights, then smaller column
+        numbers, all of which was released. None keeps all. Affects privacy: no.
     cutoff : float, default=3.0
-        Scales of noise above the threshold at which a word gets no more weight, called alpha in [1]_. Noise still
-        hides such a word with the probability that it falls by as many scales: 0.1 % (Gaussian) or 2.5 % (Laplace)
-        at 3. Policies, "item_frequency", "mad" and "mad2r" only; in the last two it is where weight comes back. Affects
-        privacy: no.
+        Scales of noise above the threshold at which a word gets no more weight (of "mad" and "mad2r": at which weight
+        comes back), called alpha in [1]_. Noise still hides such a word with a probability of 0.1 % (Gaussian) or 2.5 %
+        (Laplace) at 3. Affects privacy: no.
     public_vocabulary : array-like of int or of str of shape (n_selected,) or None, default=None
         Columns to select, by number, or by name if X is a data frame, in any order. It must not depend on the
         documents. It costs no privacy. Affects privacy: yes.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
-        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
+        Makes a fit repeatable and warns: the guarantee is then proven only for a secret seed of 16 random bytes or more
+        (or such an integer), and else claimed. None: fresh entropy. Affects privacy: yes.
 
     Attributes
     ----------

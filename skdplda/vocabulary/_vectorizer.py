@@ -18,8 +18,6 @@ from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
-__all__ = ["DPCountVectorizer"]
-
 TEXT_PARAMETERS = (
     "input",
     "encoding",

@@ -1,0 +1,124 @@
+"""How often chance is called a topic, and how often a topic that is there is called noise.
+
+Five corpora as in `frontier.py`, and the same tokens shuffled over documents of the same lengths, where no topics are.
+`presence` has each word of a document once, `counts` as often as it stands there; with both the tokens of the counts
+are shuffled. `EmbeddingTopics` gets the sum of the GloVe vectors of a document's words, the words, and their vectors.
+
+A topic is called real where `topic_info` does not mark it as noise. A row has how many are, of how many; whether
+documents voted for topics at all; and, where nothing is shuffled, how many topics match one of a fit without noise on
+the same documents (cosine above `cosine`), and how many of these are called real.
+
+    python benchmarks/chance.py --only model=VIPSLDA corpus=KOS
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import frontier
+import numpy as np
+import scipy.sparse as sp
+from corpora import path_of
+from results import Table, run
+from sklearn.metrics.pairwise import cosine_similarity
+
+from skdplda import EmbeddingTopics
+from skdplda.models import VIPSLDA, PrivateCGSLDA
+
+MODELS = {"VIPSLDA": VIPSLDA, "PrivateCGSLDA": PrivateCGSLDA, "EmbeddingTopics": EmbeddingTopics}
+CORPORA = (frontier.KOS, frontier.TWEETS, frontier.NEWS, frontier.NIPS, frontier.ENRON)
+EPSILONS, SEEDS, SHUFFLED = (0.5, 1.0, 5.0), (0,), ", shuffled"
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Of a row."""
+
+    corpus: str
+    data: str
+    model: str
+    epsilon: float
+    seed: int
+    topics: int = 10
+    delta: float = 1e-5
+    n_words: int = 1000
+    cosine: float = 0.8
+
+
+def cells():
+    """Return what there is to measure."""
+    kinds = product(SEEDS, CORPORA, ("presence", "counts"), ("", SHUFFLED), MODELS, EPSILONS)
+    return [Chance(corpus, data + order, model, epsilon, seed) for seed, corpus, data, order, model, epsilon in kinds]
+
+
+def shuffled(X, seed):
+    """Return counts where the tokens of all documents are in a random order, and documents as long as before."""
+    tokens = np.random.default_rng(seed).permutation(np.repeat(X.indices, X.data))
+    document = np.repeat(np.arange(X.shape[0]), np.asarray(X.sum(axis=1)).ravel())
+    counts = sp.coo_array((np.ones(len(tokens), np.int64), (document, tokens)), shape=X.shape).tocsr()
+    counts.sum_duplicates()
+    return counts
+
+
+@cache
+def vectors_of(name, n_words):
+    """Return GloVe vectors of a corpus's words, zeros where there is none."""
+    words = frontier.load(name, n_words).words
+    with np.load(path_of("glove")) as glove:
+        place = {word: i for i, word in enumerate(str(glove["words"]).split("\n"))}
+        table = np.vstack([glove["vectors"].astype(np.float64), np.zeros(glove["vectors"].shape[1])])
+    return table[[place.get(word, -1) for word in words]]
+
+
+def fitted(s, X, epsilon):
+    """Return the model, fitted to these documents."""
+    corpus = frontier.load(s.corpus, s.n_words)
+    options, more = {} if corpus.groups is None else {"groups": corpus.groups}, {}
+    if s.model == "EmbeddingTopics":
+        vectors = vectors_of(s.corpus, s.n_words)
+        more = {"public_rows": vectors[vectors.any(axis=1)]}
+        X, options = (X > 0).astype(float) @ vectors, options | {"counts": X, "word_vectors": vectors}
+    model = MODELS[s.model](
+        s.topics, epsilon=epsilon, delta=s.delta, random_state=s.seed.to_bytes(32), n_jobs=1, **more
+    )
+    return model.fit(X, **options)
+
+
+@cache
+def exact_topics(corpus, data, model, topics, n_words):
+    """Return topics without noise, (n_components, n_words)."""
+    s = Chance(corpus, data, model, math.inf, 0, topics, n_words=n_words)
+    return fitted(s, documents(s), math.inf).topic_word_
+
+
+def documents(s):
+    """Return the documents of a cell."""
+    counts = frontier.load(s.corpus, s.n_words).counts.astype(np.int64)
+    counts = shuffled(counts, s.seed) if s.data.endswith(SHUFFLED) else counts
+    return counts if s.data.startswith("counts") else (counts > 0).astype(np.int64)
+
+
+def measure(s):
+    """Fit, and return the values of a row."""
+    model = fitted(s, documents(s), s.epsilon)
+    real = ~model.topic_info()["noise"].to_numpy(dtype=bool)
+    found = {"voted": bool(model.topic_signal_to_noise_.any()), "real": real.sum(), "of": len(real)}
+    if s.data.endswith(SHUFFLED):
+        return found
+    exact = exact_topics(s.corpus, s.data, s.model, s.topics, s.n_words)
+    match = cosine_similarity(model.topic_word_, exact).max(axis=1) > s.cosine
+    return found | {"matching": match.sum(), "matching and real": (real & match).sum()}
+
+
+def files(s):
+    """Return the files of a cell."""
+    return (frontier.FILES[s.corpus], *(["glove"] if s.model == "EmbeddingTopics" else []))
+
+
+TABLES = [
+    Table("chance", Chance, cells, measure, files),
+]
+
+if __name__ == "__main__":
+    run(TABLES, __doc__)

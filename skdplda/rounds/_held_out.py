@@ -1,0 +1,102 @@
+"""Do topics explain the words of a document that they have not seen, and were not made of?
+
+Topics fit what words happen to meet in the documents that they are made of, and a word that stands in a document twice
+is no news. So each kind of word of a document is on one side of a coin, topic proportions come from one side alone,
+and from the table what the document itself has added to it is taken away.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda._arithmetic import log, matmul, total
+from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
+
+__all__ = ["gains_of_unseen", "own_parts", "unseen"]
+
+# Of a fold-in: most updates, and the relative change below which it ends.
+MAX_ITER, TOL = 100, 1e-3
+LEAST = 0.01  # of a cell or a mass: as much is left of it without the document's own part
+GOLDEN, MIX = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+def _mixed(x):
+    """Return whole numbers of 64 bits that say nothing of those given: the finalizer of SplitMix64."""
+    x = (x ^ (x >> np.uint64(30))) * MIX[0]
+    x = (x ^ (x >> np.uint64(27))) * MIX[1]
+    return x ^ (x >> np.uint64(31))
+
+
+def documents_of(X):
+    """Return the document of each entry, (nnz,)."""
+    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+
+
+def unseen(X):
+    """Return for each kind of word of each document whether it is held out, by a fair coin: (nnz,), bool.
+
+    The coin is a public hash of the word and of which words the document has: nothing is drawn.
+    """
+    words = _mixed((X.indices.astype(np.uint64) + np.uint64(1)) * GOLDEN)
+    ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words)])  # whole numbers that wrap around: exact
+    of_document = _mixed((ends[X.indptr[1:]] - ends[X.indptr[:-1]]) ^ GOLDEN)
+    return (_mixed(words ^ of_document[documents_of(X)]) & np.uint64(1)).astype(bool)
+
+
+def _part(X, document, kept):
+    """Return (where documents begin, entries) of some entries."""
+    ends = np.cumsum(np.bincount(document[kept], minlength=X.shape[0]))
+    return np.concatenate([np.zeros(1, np.int64), ends]), kept
+
+
+def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
+    """Return what each word of each document is expected to have added to topics, (nnz, n_topics).
+
+    `counts`, (n_words, n_topics), are topics in norms of a contribution, and `left` the part of what is contributed to
+    a cell that is in them. Topics beyond those of `left` are the word frequencies: of a word they lose as much, for its
+    size, as the others together. A contribution has norm 1, with words weighted by `word_weights`; or, where these are
+    None, a token of a document has `scale`, (n_documents,).
+    """
+    topics, document = counts / total(counts, axis=0), documents_of(X)
+    rows, _, place = word_rows(np.ascontiguousarray(topics.T), X.indices.astype(np.int32, copy=False), n_threads)
+    theta = fold_in_rows(X.indptr, place, X.data, rows, prior, MAX_ITER, TOL, n_threads)
+    own = theta[document] * topics[X.indices]
+    own *= (X.data / np.maximum(total(own, axis=1), 1e-300))[:, None]
+    if word_weights is not None:
+        squares = (word_weights[X.indices] ** 2.0) * total(own * own, axis=1)
+        scale = 1 / np.sqrt(np.maximum(np.bincount(document, squares, X.shape[0]), 1e-300))
+    own *= scale[document][:, None]
+    cells, n_apart = counts[X.indices], left.shape[1]
+    own[:, :n_apart] *= left[X.indices]
+    lost = total(own[:, :n_apart], axis=1) / np.maximum(total(cells[:, :n_apart], axis=1), 1e-300)
+    own[:, n_apart:] = np.minimum(lost, 1)[:, None] * cells[:, n_apart:]
+    return own
+
+
+def gains_of_unseen(X, counts, own, blend, prior, n_threads):
+    """Return the nats that topics gain over word frequencies, in all tokens held out of a document, (n_documents,).
+
+    X are counts, `counts`, (n_words, n_topics), topics, `own`, (nnz, n_topics), what the documents have added to these,
+    or None, and `prior`, (n_topics,), that of topic proportions. Topics are mixed with the word frequencies, of which
+    they are the part `blend`. A document without words on one side gains 0.
+    """
+    document, cells, masses = documents_of(X), counts[X.indices], total(counts, axis=0)
+    if own is None:
+        masses = np.broadcast_to(masses, (X.shape[0], len(masses)))
+    else:
+        rows = sp.csr_array((np.ones(X.nnz), np.arange(X.nnz), X.indptr), shape=(X.shape[0], X.nnz))
+        masses = np.maximum(masses - matmul(rows, own), LEAST * masses)
+        cells = np.maximum(cells - own, LEAST * cells)
+    words = total(cells, axis=1) / total(masses, axis=1)[document]
+    cells /= masses[document]
+    cells *= blend
+    cells += ((1 - blend) * words)[:, None]
+    rows, peak, place = word_rows(cells.T, np.arange(X.nnz, dtype=np.int32), n_threads)
+    held_out = unseen(X)
+    starts, seen = _part(X, document, np.flatnonzero(~held_out))
+    theta = fold_in_rows(starts, place[seen], X.data[seen], rows, prior, MAX_ITER, TOL, n_threads)
+    starts, judged = _part(X, document, np.flatnonzero(held_out))
+    found = probabilities(starts, place[judged], rows, peak, theta, n_threads)
+    tokens = X.data[judged].astype(np.float64)
+    nats = np.bincount(document[judged], tokens * log(found / words[judged]), X.shape[0])
+    nats[np.bincount(document[seen], minlength=X.shape[0]) == 0] = 0
+    return np.nan_to_num(nats, posinf=0.0, neginf=0.0)
