@@ -69,6 +69,8 @@ def measure(s):
     }
 
 
-TABLES = [Table("batches", Settings, cells, measure, data=lambda s: ["20news"])]
+TABLES = [
+    Table("batches", Settings, cells, measure, data=lambda s: ["20news"]),
+]
 if __name__ == "__main__":
     run(TABLES, __doc__)
