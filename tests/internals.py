@@ -22,6 +22,7 @@ INTERNALS = {
     # Arithmetic of the same bits everywhere, against mpmath; checks that all estimators share.
     "_arithmetic": "* as arithmetic, eigen, log, mixture_weights",
     "_files": "fingerprint, whole_file",
+    "_texts": "LETTERS",
     "_validation": "* as validation, check_counts, check_groups, tokens_of",
     # Inner bounds: what a unit contributes, in integers, with and without it, for every query and hostile values.
     "esteps._clusters": (
@@ -125,6 +126,7 @@ INTERNALS = {
     "distributed._pool": "* as pool",
     "metrics._likelihood": "* as likelihood",
     "releases._guarantee": "* as release_guarantee",
+    "releases._model": "QUICK_PATTERN",
     "reports._pictures": "layout",
     "reports._report": "neighbours",
     "semantics._similarity": "* as similarity, _points as points",

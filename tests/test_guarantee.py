@@ -624,3 +624,22 @@ def test_what_events_leave_of_delta_is_rounded_once():
     left = Fraction(delta) - sum(map(Fraction, parts))
     joint = joint_epsilon(guarantees, delta)
     assert joint >= epsilon_of(gaussian_event(9.0, 3), float(left) * (1 + 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("event", "has_program"),
+    [
+        (compose_events([pure_event(0.5), zcdp_event(0.1)]), False),
+        (selection_event(pure_event(0.5), 4.0), True),
+        (selection_event(gaussian_event(5.0), 4.0), True),
+        (compose_events([pure_event(0.5), gaussian_event(5.0)]), True),
+    ],
+)
+def test_a_check_program_runs_or_is_not_printed(event, has_program):
+    """What dp-accounting's accountants do not take together has no program."""
+    guarantee = PrivacyGuarantee.from_event(event, 1e-3, status="proven", reference="x")
+    code = check_code(guarantee)
+    assert bool(code) == has_program
+    if code:
+        exec(code, found := {})
+        assert 0.9 * guarantee.delta < found["delta"] < 1.001 * guarantee.delta

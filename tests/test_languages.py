@@ -5,12 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import LETTERS, QUICK_PATTERN
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from skdplda import DPCountVectorizer, load_released, make_fdptm_pipeline, release
-from skdplda._texts import LETTERS
 from skdplda.datasets import stop_words
-from skdplda.releases._model import QUICK_PATTERN
 
 LARGEST = ("en", "zh", "hi", "es", "fr", "ar", "bn", "pt", "ru", "ur")
 CHINESE = ["我们喜欢喝茶，也喜欢喝牛奶和咖啡。", "这座工厂生产钢铁和铜。"]

@@ -1,5 +1,8 @@
 """Contribution bounding: the weights of units, and what is left of long documents."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from internals import MOST_TOKENS, bounded_elsewhere, check_groups, shortened, unit_weights
@@ -144,11 +147,23 @@ def test_no_array_behind_a_sum_of_kernels_can_be_written_to():
     owner = np.zeros((4, 3), np.int64)
     foreign = np.frombuffer(bytearray(96), np.int64)
     for total in (owner, owner.T, foreign, np.asarray(memoryview(bytearray(96)).cast("q"))):
-        found = bounded_elsewhere(total, 2, 1).total
-        assert not found.flags.writeable
+        made = bounded_elsewhere(total, 2, 1)
+        found = made.total
         with pytest.raises(ValueError, match="WRITEABLE"):
             found.flags.writeable = True
-    assert not owner.flags.writeable
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            found.base.flags.writeable = True
+        found.dtype = float  # of this view alone
+        assert made.total.dtype == np.int64
+    owner[:] = 7
+    assert not bounded_elsewhere(np.zeros((4, 3), np.int64), 2, 1).total.any() and not made.total.any()
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_sums_in_the_making_are_not_copied(duplicate):
+    """A copy shares the sum, and does not know of the units that the other has added."""
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        duplicate(Contributions((2, 1)))
 
 
 def test_what_is_bounded_is_not_added_to():

@@ -335,6 +335,7 @@ class ClusterEStep:
             first = last
         return sums.bounded()
 
+    @np.errstate(all="ignore")  # a warning would be an output
     def sum_cluster_votes(self, query):
         """Return the votes, each unit's the mean of its documents' votes, (1, 1)."""
         counts, labels, sums = self._X.counts, self._labels(query), Contributions(query.shape)

@@ -73,6 +73,11 @@ class _Parts(NamedTuple):
         return bool(self.sampled or self.selected)
 
     @property
+    def has_sampled(self):
+        """Whether a part is sampled, or a run that is selected has one: there are formulas at whole orders only."""
+        return bool(self.sampled or any(run.sampled for (run, _, _), _ in self.selected))
+
+    @property
     def unsampled(self):
         """The same where every record joins every step, which costs more."""
         precision = self.precision + add_up(count / sigma / sigma for (_, sigma), count in self.sampled)
@@ -485,11 +490,12 @@ def check_of(event):
     parts, counts = parts_of(event), {}
     for leaf, count in leaves_of(event):
         counts[leaf] = counts.get(leaf, 0) + count
-    if not parts.private or len(counts) > MOST_CHECKED:
+    orders_only = bool(parts.rho or parts.xi or parts.selected)
+    if not parts.private or len(counts) > MOST_CHECKED or not all(_is_known(leaf, orders_only) for leaf in counts):
         return []
-    if parts.rho or parts.xi or parts.selected:
+    if orders_only:
         kind, orders = "rdp", "[1 + 2 ** (i / 250) for i in range(-2000, 3000)]"
-        if parts.needs_orders:
+        if parts.has_sampled:
             orders = "[*range(2, 65), 128, 256, 512, 1024, 2048]"
         accountant = f"RdpAccountant(orders={orders})"
     else:
@@ -503,6 +509,18 @@ def check_of(event):
         f"accountant = {accountant}",
         *(f"accountant.compose({_code_of(leaf)}, {count})" for leaf, count in counts.items()),
     ]
+
+
+def _is_known(event, orders_only, sampled=False):
+    """Whether dp-accounting's accountants, or that of Renyi orders only, take an event."""
+    if isinstance(event, (tuple, list)):
+        return all(_is_known(inner, orders_only, sampled) for inner in event)
+    if not hasattr(event, "__attrs_attrs__"):
+        return event is not None and math.isfinite(event)
+    name, values = type(event).__name__, [getattr(event, field.name) for field in event.__attrs_attrs__]
+    if name == "DiscreteLaplaceDpEvent" and (orders_only or sampled or values[1] != int(values[1])):
+        return False
+    return all(_is_known(value, orders_only, sampled or name == "PoissonSampledDpEvent") for value in values)
 
 
 def _code_of(event):
@@ -575,8 +593,9 @@ def renyi_accountant(parts):
     from dp_accounting import SelfComposedDpEvent
     from dp_accounting.rdp import RdpAccountant
 
-    sampled = parts.sampled or any(run.sampled for (run, _, _), _ in parts.selected)
-    orders = [*range(2, 65), *(2**k for k in range(7, 12))] if sampled else (1 + exp(np.linspace(-4, 14, 361)))
+    orders = (
+        [*range(2, 65), *(2**k for k in range(7, 12))] if parts.has_sampled else (1 + exp(np.linspace(-4, 14, 361)))
+    )
     accountant = RdpAccountant(orders=orders)
     for event, count in _renyi_events(parts):
         accountant.compose(SelfComposedDpEvent(event, count))

@@ -12,6 +12,7 @@ __all__ = ["check_code", "right_of_100", "round_up", "statement", "statement_htm
 
 TITLE = "Differential privacy statement"
 SHOWN = 4  # rows that a notebook shows unfolded
+LEFT = ": what is left is rounding"
 CHECKED = "delta follows from the noise by this program; pip install dp-accounting"
 
 WIDTH, LABEL = 92, 14  # characters of a line and of its label
@@ -24,6 +25,12 @@ PROTECTED = {
     "token": "the word at any one position of a document",
     "user": "all documents of any one user together",
     "bit": "whether any one word of the vocabulary occurs in a report (not the document as a whole)",
+}
+# What the best attacker tells apart are neighbours. Of a document that is known to be there, two contents are two of
+# these steps apart.
+ABSENT = {
+    "document": "whether any one document is there at all",
+    "user": "whether any one user's documents are there at all",
 }
 TRUST = {
     "central": "a curator sees the raw text; what leaves the curator is protected",
@@ -98,7 +105,7 @@ def check_code(guarantee):
         return ""
     lines += [
         f"delta = accountant.get_delta({guarantee.epsilon!r}) + {guarantee.event_delta!r}",
-        f'print("delta is", delta, "and was stated as {guarantee.delta!r}")',
+        f'print("delta is", delta, "and was stated as {guarantee.delta!r}{LEFT * (not guarantee.delta)}")',
     ]
     return "\n".join(
         textwrap.fill(line, WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
@@ -134,11 +141,12 @@ def statement_rows(guarantee):
     """Return the paragraphs of a statement by their labels; that of "Check" is a program."""
     unit, adjacency, trust = guarantee.unit, guarantee.adjacency, guarantee.trust
     subject = PROTECTED[unit].format(presence="presence and " if adjacency == "add-remove" else "")
+    toss = ABSENT.get(unit, subject) if adjacency == "add-remove" else subject
     rows = {
         "Guarantee": _numbers(guarantee),
         "Status": _status(guarantee),
         "Protected": f"{subject} (unit: {unit})",
-        "Attack": _attack(guarantee, subject.partition(" (")[0]),
+        "Attack": _attack(guarantee, toss.partition(" (")[0]),
         "Neighbours": f"{NEIGHBOURS[adjacency].format(unit=unit)} (adjacency: {adjacency})",
         "Trust": f"{trust}: {TRUST[trust]}",
         "Mechanism": guarantee.mechanism or "not stated",

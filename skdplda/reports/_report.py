@@ -39,9 +39,9 @@ CLUSTER_NOTE = (
     " below three deviations comes last."
 )
 SUBJECTS = {  # what is hidden, by unit and adjacency
-    ("document", "add-remove"): "whether any one document was part of the collection, and what it said",
+    ("document", "add-remove"): "whether any one document was part of the collection",
     ("document", "replace"): "what any one document said",
-    ("user", "add-remove"): "whether any one person's documents were part of the collection, and what they said",
+    ("user", "add-remove"): "whether any one person's documents were part of the collection",
     ("user", "replace"): "what any one person's documents said",
     ("token", "add-remove"): "whether any one word stood in a document",
     ("token", "replace"): "which word stood at any one position of a document",

@@ -34,8 +34,7 @@ SLACK = 1 + 1e-6  # of the norm of a whole sum, which is computed in floating po
 class Bounded:
     """A sum of what privacy units contribute, each of them NORM_BOUND at most, before noise: the data, and secret.
 
-    `Contributions` makes it, and nobody else can: `converse` adds noise to no other sum. It does not change, and cannot
-    be pickled.
+    `Contributions` makes it: `converse` adds noise to no other sum. Its numbers do not change, and it is not pickled.
 
     Attributes
     ----------
@@ -52,8 +51,8 @@ class Bounded:
         If it is called.
     """
 
-    __slots__ = ("norm", "total")
-    total: np.ndarray
+    __slots__ = ("_total", "norm")
+    _total: np.ndarray
     norm: int
     bound: ClassVar[int] = NORM_BOUND
 
@@ -62,6 +61,11 @@ class Bounded:
             "a Bounded cannot be made of a sum: nobody could know what a privacy unit adds to it. Give the units'"
             " values to skdplda.rounds.Contributions, and take its bounded()."
         )
+
+    @property
+    def total(self) -> np.ndarray:
+        """The sum, read-only; a view, which nobody else has."""
+        return self._total.view()
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Bounded never changes: {name} cannot be set.")
@@ -74,15 +78,8 @@ class Bounded:
 
 
 def _make_bounded(total, norm):
-    made, array = object.__new__(Bounded), total
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    total = total if array.base is None else total.copy()  # a buffer that is no array's cannot be closed
-    array = view = total.view()
-    while array is not None:  # a view of an array that may be written to could be made writeable again
-        array.flags.writeable = False
-        array = array.base
-    object.__setattr__(made, "total", view)
+    made = object.__new__(Bounded)  # an array of bytes can never be made writeable, nor can a view of it
+    object.__setattr__(made, "_total", np.frombuffer(total.tobytes(), total.dtype).reshape(total.shape))
     object.__setattr__(made, "norm", norm)
     return made
 
@@ -114,6 +111,9 @@ class Contributions:
     >>> (sums.bounded().total / Bounded.bound).round(3).ravel()
     array([0.6, 0.8, 1. , 0. ])
     """
+
+    def __reduce__(self) -> tuple:
+        raise TypeError("Contributions cannot be copied or pickled: units could then be counted twice in one sum.")
 
     def __init__(self, shape: tuple[int, ...], norm: int = 2) -> None:
         if norm not in (1, 2):

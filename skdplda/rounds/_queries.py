@@ -60,11 +60,14 @@ LEAST_LENGTH = 1e-100  # of a vector that is scaled to length 1
 CHUNK = 2**24  # numbers in memory at a time
 
 
-def chunks(n_documents, width):
-    """Yield slices of documents, so that `width` numbers each fit into memory."""
-    step = max(1, CHUNK // width)
-    for first in range(0, n_documents, step):
-        yield slice(first, first + step)
+def chunks(n_documents, width, indptr=None):
+    """Yield slices of documents that fit into memory: `width` numbers each, and for each of their entries if given."""
+    ends = np.arange(n_documents + 1) if indptr is None else np.arange(n_documents + 1) + (indptr - indptr[0])
+    first = 0
+    while first < n_documents:
+        last = max(first + 1, np.searchsorted(ends, ends[first] + CHUNK // width, side="right") - 1)
+        yield slice(first, int(last))
+        first = int(last)
 
 
 def normalized_rows(rows):
@@ -178,6 +181,7 @@ class Votes(Query):
 
     judges: Any = None  # whether only judges vote; None: everyone does
 
+    @np.errstate(all="ignore")  # a warning would be an output
     def collect(self, e_step):
         """Return the sum, before noise."""
         sums = Contributions(self.shape)
@@ -279,7 +283,7 @@ class ClusterCounts(Query):
         for X, numbers in e_step.blocks(judges=False):
             of_users = self.word_weights is None
             user_scale = e_step.documents.weights(X, numbers, 2).astype(np.float64) if of_users else None
-            for rows in chunks(X.shape[0], self.shape[1] * (1 + X.nnz // max(X.shape[0], 1))):
+            for rows in chunks(X.shape[0], self.shape[1], X.indptr):
                 self._add(sums, X[rows].astype(np.float64), user_scale[rows] if of_users else None)
         return sums.bounded()
 
@@ -374,7 +378,7 @@ class PriorVotes(Votes):
 def judged(X, table, own, blend, prior, n_threads):
     """Return the votes of documents, in [-1, 1], (n_documents, 1); `own(rows)` is that of `gains_of_unseen` of some."""
     nats = np.empty(X.shape[0])
-    for rows in chunks(X.shape[0], 4 * table.shape[1] * (1 + X.nnz // max(X.shape[0], 1))):
+    for rows in chunks(X.shape[0], 4 * table.shape[1], X.indptr):
         nats[rows] = gains_of_unseen(X[rows], table, own(rows), blend, prior, n_threads)
     return np.clip(VOTES_PER_NAT * nats[:, None], -1, 1)
 
