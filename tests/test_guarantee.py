@@ -630,7 +630,7 @@ def test_what_events_leave_of_delta_is_rounded_once():
     ("event", "has_program"),
     [
         (compose_events([pure_event(0.5), zcdp_event(0.1)]), False),
-        (selection_event(pure_event(0.5), 4.0), True),
+        (selection_event(pure_event(0.5), 4.0), False),
         (selection_event(gaussian_event(5.0), 4.0), True),
         (compose_events([pure_event(0.5), gaussian_event(5.0)]), True),
     ],

@@ -520,6 +520,8 @@ def _is_known(event, orders_only, sampled=False):
     name, values = type(event).__name__, [getattr(event, field.name) for field in event.__attrs_attrs__]
     if name == "DiscreteLaplaceDpEvent" and (orders_only or sampled or values[1] != int(values[1])):
         return False
+    if name == "RepeatAndSelectDpEvent" and not orders_only:
+        return False
     return all(_is_known(value, orders_only, sampled or name == "PoissonSampledDpEvent") for value in values)
 
 
