@@ -99,7 +99,7 @@ def test_the_word_of_one_document_is_in_a_pickled_pipeline_and_not_in_a_release(
 def test_a_release_has_these_values_and_no_others(plain):
     values = {"topic_word_", "vocabulary_", "privacy_guarantee_", "doc_topic_prior_", "n_features_in_"}  # of the fit
     values |= {"topic_sizes_", "topic_names_", "signal_to_noise_"}
-    assert set(vars(release(plain))) == values | {"text_", "details_", "n_jobs"}  # parameters
+    assert set(vars(release(plain))) == values | {"text_", "details_", "n_jobs", "tokenizer"}  # parameters
 
 
 def test_the_recipe_holds_no_other_words_even_pickled(recipe, tmp_path):
