@@ -310,10 +310,10 @@ MUTANTS = [
     ),
     Mutant(
         "a bounded sum that can be changed",
-        "        array.flags.writeable = False\n",
-        "        pass\n",
+        "np.frombuffer(total.tobytes(), total.dtype).reshape(total.shape)",
+        "total",
         "what was bounded is something else when it gets noise",
-        "test_loop",
+        "test_sensitivity",
     ),
     Mutant(
         "arrays from workers are taken as bounded",
