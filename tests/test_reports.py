@@ -104,7 +104,7 @@ def test_every_model_has_a_page(model, tmp_path):
 
 
 def test_a_page_loads_and_runs_nothing_and_describes_its_pictures(tmp_path):
-    model = PrivateCGSLDA(3, epsilon=50.0).fit(make_lda_corpus(2000, 25, 3, random_state=0).data)
+    model = PrivateCGSLDA(3, epsilon=50.0).fit(make_lda_corpus(2000, 100, 3, random_state=0).data)
     content, page = read(report(model, tmp_path / "topics.html"))
     assert not {"script", "link", "img", "iframe", "object", "embed", "form", "base"} & set(page.tags)
     names = [name for name, _ in page.attributes]
