@@ -85,6 +85,7 @@ def apart(places, boxes, width):
     """
     places, room = places.astype(float), boxes / 2 + 3
     least, most = room[:, 0], np.maximum(width - room[:, 0], room[:, 0])
+    places[:, 0] = np.clip(places[:, 0], least, most)
     for _ in range(200):
         between = places[:, None] - places[None]
         over = np.maximum(room[:, None] + room[None] - np.abs(between), 0) * ~np.eye(len(places), dtype=bool)[..., None]
