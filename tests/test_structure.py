@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import math
 import os
 import pkgutil
 import re
@@ -53,8 +54,11 @@ EXCUSED = {
 }
 
 
-def matrix(dtype=np.int32):
-    return sp.csr_array(np.random.default_rng(0).poisson(0.5, size=(N, V)).astype(dtype))
+COUNTS = sp.csr_array(np.random.default_rng(0).poisson(0.5, size=(N, V)).astype(np.int32))
+
+
+def matrix():
+    return COUNTS.copy()
 
 
 def unsorted():
@@ -155,15 +159,13 @@ def cases():
 
 def instance(kind):
     """Return a fitted object of a public class."""
-    topics = VIPSLDA(K, max_iter=2).fit(matrix())
     if kind is ReleasedTopicModel:
-        return release(topics, feature_names=WORDS)
+        return release(VIPSLDA(K, max_iter=2).fit(matrix()), feature_names=WORDS)
     if kind is ReleasedClusterModel:
         return release(EmbeddingTopics(K, max_iter=2).fit(matrix().toarray(), counts=matrix()), feature_names=WORDS)
     if kind is PrivateSearchCV:
-        return PrivateSearchCV(VIPSLDA(K, max_iter=2), {"n_components": [2, 3]}, epsilon=9.0, mean_trials=1.5).fit(
-            matrix()
-        )
+        search = PrivateSearchCV(VIPSLDA(K, max_iter=2), {"n_components": [2, 3]}, epsilon=math.inf, mean_trials=1.5)
+        return search.fit(matrix())
     if issubclass(kind, BaseEstimator):
         small = {"n_components": K, "max_iter": 2, "epsilon": 100.0}
         names = inspect.signature(kind).parameters
@@ -206,22 +208,23 @@ def sound():
 
 def call(name, function, owner, parameter):
     """Return a function that calls a public one with sound arguments and one matrix in the place of `parameter`."""
+    values = dict(SOUND)
+    if name == "make_reports":
+        values["vocabulary"] = WORDS
+    if name.startswith("VocabularyDisplay"):
+        values["estimator"] = DPVocabularySelector()
+    few = {"n_models": 4, "n_shadows": 2, "n_canaries": 100, "n_fits": 8, "n_repeats": 1, "verbose": 0}
+    if name == "audit":
+        few["method"] = "repeated"
+    asked = inspect.signature(function).parameters
+    needed = {key for key, spec in asked.items() if spec.default is spec.empty and spec.kind < 4 and spec.kind != 2}
+    needed -= {parameter, "self", "attacks", "options", "path"}
+    given = {key: values[key] for key in needed} | {key: value for key, value in few.items() if key in asked}
+    receiver = [] if owner is None else [deepcopy(owner)]
 
     def use(X, folder):
-        values = dict(SOUND, path=f"{folder}/{len(os.listdir(folder))}")
-        if name == "make_reports":
-            values["vocabulary"] = WORDS
-        if name.startswith("VocabularyDisplay"):
-            values["estimator"] = DPVocabularySelector()
-        few = {"n_models": 4, "n_shadows": 2, "n_canaries": 100, "n_fits": 8, "n_repeats": 1, "verbose": 0}
-        if name == "audit":
-            few["method"] = "repeated"
-        asked = inspect.signature(function).parameters
-        needed = {key for key, spec in asked.items() if spec.default is spec.empty and spec.kind < 4 and spec.kind != 2}
-        given = {key: values[key] for key in needed - {parameter, "self", "attacks", "options"}}
-        given |= {key: value for key, value in few.items() if key in asked}
-        given[parameter] = [X] if parameter == "chunks" else X
-        result = function(**given) if owner is None else function(deepcopy(owner), **given)
+        path = {"path": f"{folder}/{len(os.listdir(folder))}"} if "path" in asked else {}
+        result = function(*receiver, **given, **path, **{parameter: [X] if parameter == "chunks" else X})
         if inspect.isgenerator(result):
             list(result)
 
@@ -267,9 +270,10 @@ if __name__ == "__main__":  # in a process of its own, which may end: see the te
     warnings.simplefilter("ignore")
     SOUND = sound()
     done = int(sys.argv[1]) if len(sys.argv) > 1 else 0  # calls of an earlier run
+    matrices = [*damaged(), ("sound", matrix()), ("unsorted", unsorted())]  # fits that change an estimator come last
     with TemporaryDirectory() as folder:
         for name, parameter, use in cases():
-            for what, X in [("sound", matrix()), ("unsorted", unsorted()), *damaged()]:
+            for what, X in matrices:
                 done -= 1
                 if done >= 0:
                     continue
