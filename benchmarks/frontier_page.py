@@ -13,6 +13,7 @@ go from the least to the largest of the seeds. TPR and AUC are those of the atta
 
 import argparse
 import math
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -68,6 +69,13 @@ def with_shares(table):
     claimed = table.groupby("model")["status"].transform(lambda status: (status == "claimed").any())
     table.loc[claimed, "status"] = "claimed"  # without noise too
     table["guarantee"] = list(zip(table["unit"], table["adjacency"], table["trust"], strict=True))
+    return table
+
+
+def own_shares(table, whole=1):
+    """Return the rows that were fitted, with the share of the gain of topics that each keeps, in parts of a whole."""
+    table = table[table["perplexity"].notna()].copy()
+    table["share"] = whole * (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
     return table
 
 
@@ -288,10 +296,8 @@ def measure_table(table, attacks):
 
 def vocabulary_table(table, words):
     """Return shares over a fixed vocabulary and over a private one, and the gains in nats a word of the test texts."""
-    words = words[words["perplexity"].notna()].copy()
-    gain = np.log(words["unigram"] / words["perplexity"])
-    words["share"] = (words["unigram"] - words["perplexity"]) / (words["unigram"] - words["non-private"])
-    words["gain"] = gain * words["tokens kept"]
+    words = own_shares(words)
+    words["gain"] = np.log(words["unigram"] / words["perplexity"]) * words["tokens kept"]
     n_seeds = words.groupby([*SETTING, "model", "epsilon"]).size()
     words = words.groupby([*SETTING, "model", "epsilon"]).mean(numeric_only=True)
     lines = []
@@ -320,8 +326,7 @@ def vocabulary_table(table, words):
 
 def ablation_table(table):
     """Return how much each option changes the share, in points, beside the estimator as it is."""
-    table = table[table["perplexity"].notna()].copy()
-    table["share"] = 100 * (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
+    table = own_shares(table, 100)
     keys = [*SETTING, "model", "epsilon", "seed"]
     base = table[table["option"] == "as it is"].set_index(keys)["share"].rename("base")
     table = table.join(base, on=keys)
@@ -337,8 +342,7 @@ def ablation_table(table):
 
 def little_table(table):
     """Return the shares of the same estimator without noise at small epsilon, with and without public vectors."""
-    table = table[table["perplexity"].notna()].copy()
-    table["share"] = 100 * (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
+    table = own_shares(table, 100)
     keys = [*SETTING, "model", "help"]
     shares = table.groupby([*keys, "epsilon"], sort=False)["share"].mean().round(1).unstack("epsilon")
     shares = shares[sorted(shares.columns)].rename(columns=lambda epsilon: f"{epsilon:g}")
@@ -366,8 +370,7 @@ GOALS = (  # of little budget: corpus, topics, epsilon, and the shares aimed at 
 
 def goal_table(table):
     """Return what was aimed at with little budget, and what was measured: mean and range of the seeds, in per cent."""
-    table = table[table["perplexity"].notna()].copy()
-    table["share"] = (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
+    table = own_shares(table)
     cells, lines = table.groupby([*SETTING, "epsilon", "model", "help"])["share"], []
     for corpus, topics, epsilon, *goals in GOALS:
         line = {"setting": f"{corpus}, K = {topics}, epsilon {epsilon:g}"}
@@ -421,8 +424,7 @@ def falls(table, deviations=2.0):
     falls : DataFrame
         Columns of the setting, "from" and "to" (epsilons), "fall" and "standard error" in points of the share.
     """
-    table = table[table["perplexity"].notna()].copy()
-    table["share"] = 100 * (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
+    table = own_shares(table, 100)
     keys, found = [*SETTING, "model", "help"], []
     for _, of_corpus in table.groupby("corpus", sort=False):
         cells = of_corpus.groupby([*keys, "epsilon"])["share"].agg(["mean", "var", "count"])
@@ -468,40 +470,28 @@ def main():
     parser.add_argument("--no-pictures", action="store_true", help="tables only")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    parts = {}
-    for name in (
-        "frontier",
-        "frontier_vocabulary",
-        "frontier_ablation",
-        "frontier_attack",
-        "frontier_little",
-        "frontier_floor",
-        "frontier_short",
-    ):
-        path = options.results / f"{name}.csv"
-        parts[name] = pd.read_csv(path) if path.exists() else None
-    table = with_shares(parts["frontier"])
-    attacks = parts["frontier_attack"]
-    if attacks is None:
-        attacks = pd.DataFrame(columns=[*SETTING, "model", "epsilon", "TPR", "AUC", "models"])
+    stored = {path.stem: pd.read_csv(path) for path in options.results.glob("frontier*.csv")}
+    table = with_shares(stored["frontier"])
+    attacks = stored.get(
+        "frontier_attack", pd.DataFrame(columns=[*SETTING, "model", "epsilon", "TPR", "AUC", "models"])
+    )
     tables = {
         "share": share_table(table),
         "guarantee": guarantee_table(table),
         "measure": measure_table(table, attacks),
         "check": checks(table),
     }
-    if parts["frontier_vocabulary"] is not None:
-        tables["vocabulary"] = vocabulary_table(table, parts["frontier_vocabulary"])
-    if parts["frontier_ablation"] is not None:
-        tables["ablation"] = ablation_table(parts["frontier_ablation"])
-    if parts["frontier_little"] is not None:
-        tables["little"] = little_table(parts["frontier_little"])
-        tables["goals"] = goal_table(parts["frontier_little"])
-        print(f"clearly worse with more epsilon\n{falls(parts['frontier_little']).to_string(index=False)}\n")
-    if parts["frontier_floor"] is not None:
-        tables["floor"] = floor_table(parts["frontier_floor"])
-    if parts["frontier_short"] is not None:
-        tables["short"] = short_table(parts["frontier_short"])
+    more = {
+        "vocabulary": partial(vocabulary_table, table),
+        "ablation": ablation_table,
+        "little": little_table,
+        "floor": floor_table,
+        "short": short_table,
+    }
+    tables |= {name: make(stored[f"frontier_{name}"]) for name, make in more.items() if f"frontier_{name}" in stored}
+    if (little := stored.get("frontier_little")) is not None:
+        tables["goals"] = goal_table(little)
+        print(f"clearly worse with more epsilon\n{falls(little).to_string(index=False)}\n")
     for name, values in tables.items():
         values.to_csv(options.output / f"{name}.csv", index=False, lineterminator="\n")
         print(f"{name}\n{values.to_string(index=False)}\n")

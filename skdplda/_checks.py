@@ -85,6 +85,28 @@ def within(indices, size):
     return indices.dtype.kind in "iu" and (not indices.size or (indices.min() >= 0 and indices.max() < size))
 
 
+def exact_counts(X, name="X"):
+    """Return word counts as canonical CSR of int32; raise a ValueError for what is no count. X itself is left alone."""
+    check_structure(X, name)
+    try:
+        counts, n_axes = sp.csr_array(X), np.ndim(X)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a matrix of counts; got {type(X).__name__} ({error}).") from None
+    if n_axes != 2:
+        raise ValueError(f"{name} must have two dimensions (documents, words); got {n_axes}.")
+    if not counts.has_canonical_format:
+        counts = counts.copy()
+        counts.sum_duplicates()
+    values = counts.data
+    whole = values.dtype.kind in "biu" or (values.dtype.kind == "f" and np.array_equal(values, np.rint(values)))
+    if not whole or values.min(initial=0) < 0 or values.max(initial=0) > LARGEST_COUNT:
+        raise ValueError(f"{name} must hold non-negative integer counts below 2**31.")
+    if counts.indptr[-1] > LARGEST_COUNT:
+        raise ValueError(f"{name} has 2**31 entries or more; take a sample of the documents.")
+    parts = (part.astype(np.int32, copy=False) for part in (values, counts.indices, counts.indptr))
+    return sp.csr_array(tuple(parts), shape=counts.shape)
+
+
 def check_prior(name, value, default, size=None):
     """Return a prior as float, or as an array of `size` floats; `default` is taken for None.
 

@@ -9,11 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import StandardScaler
 
-from skdplda._checks import at_most, is_integer
+from skdplda._checks import at_most, exact_counts, is_integer
 from skdplda._types import Estimator, Matrix
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._shadow import check_seed, reseed
-from skdplda.attacks._statistics import check_documents
 
 LEAST_CERTAIN = 1e-9  # keeps the logarithm of a probability finite; chosen by hand
 
@@ -102,7 +101,7 @@ def shadow_classifier_attack(
     >>> len(attack.result.scores) // 2, int(attack.result.labels.sum())
     (49, 49)
     """
-    X, y = check_documents(X, np.shape(X)[1]), np.asarray(y)
+    X, y = exact_counts(X), np.asarray(y)
     if y.shape != (X.shape[0],):
         raise ValueError(f"y must have one class a document, shape ({X.shape[0]},); got {y.shape}.")
     if not (is_integer(n_shadows) and n_shadows >= 2):

@@ -8,14 +8,13 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.base import clone
 
-from skdplda._checks import is_integer
+from skdplda._checks import exact_counts, is_integer
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda.attacks._few_models import bayesian_ratio_attack, relative_attack
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult, RateAt
 from skdplda.attacks._shadow import check_seed, released_topics, reseed, train_shadow_models
 from skdplda.attacks._simple import threshold_attack, vocabulary_attack
-from skdplda.attacks._statistics import check_documents
 
 HUANG = ("max", "std", "negative_entropy")
 ATTACKS = {  # name -> of shadow models
@@ -169,7 +168,7 @@ def membership_experiment(
     if selection not in ("own", "target") or (selection == "target" and not hasattr(estimator, "steps")):
         raise ValueError(f"selection must be 'own', or 'target' for a pipeline that selects words; got {selection!r}.")
     check_seed(random_state, directory)
-    X = check_documents(X, np.shape(X)[1])
+    X = exact_counts(X)
     if X.shape[0] < 2:
         raise ValueError(f"X must hold at least 2 documents, members and others; got {X.shape[0]}.")
     seeds = np.random.SeedSequence(random_state).generate_state(2 * repetitions).reshape(-1, 2) >> 1

@@ -11,10 +11,10 @@ from joblib import hash as digest_of
 from sklearn.base import clone
 from tqdm import tqdm
 
-from skdplda._checks import at_most, is_integer
+from skdplda._checks import at_most, exact_counts, is_integer
 from skdplda._files import PRIVATE, whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
-from skdplda.attacks._statistics import check_documents, check_names, check_topic_word, document_statistics
+from skdplda.attacks._statistics import check_names, check_topic_word, document_statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def train_shadow_models(
     (True, (4, 21, 1))
     """
     names = check_names(statistics)
-    X = check_documents(X, np.shape(X)[1])
+    X = exact_counts(X)
     if not (is_integer(n_models) and n_models >= 2):
         raise ValueError(f"n_models must be an integer of at least 2, else nothing can be compared; got {n_models!r}.")
     if X.shape[0] < 2:

@@ -96,7 +96,7 @@ def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike, *, s
         raise ValueError(f"vocabulary must be of shape (n_words,); got {vocabulary.shape}.")
     if not 0 < sampling < 1:
         raise ValueError(f"sampling must be between 0 and 1; got {sampling!r}.")
-    X = check_documents(X, len(vocabulary))
+    X = check_documents(X, len(vocabulary)).copy()
     X.eliminate_zeros()
     X.data[:] = 1
     others = np.asarray(X.sum(axis=0)) - 1

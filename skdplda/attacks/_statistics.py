@@ -3,9 +3,8 @@
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
 
-from skdplda._checks import check_structure, effective_n_jobs
+from skdplda._checks import effective_n_jobs, exact_counts
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._zeta import zeta
 from skdplda._types import ArrayLike, Function, Matrix, Sequence
@@ -169,22 +168,11 @@ def check_topic_word(topic_word, dimensions=(2,)):
 
 
 def check_documents(X, n_words):
-    """Return counts as CSR of int32."""
-    check_structure(X)
-    X = sp.csr_array(X)
+    """Return counts as CSR of int32, of so many words."""
+    X = exact_counts(X)
     if X.shape[1] != n_words:
         raise ValueError(
             f"X has {X.shape[1]} words and the topics have {n_words}: documents, target and shadow models must share"
             " one vocabulary."
         )
-    if len(X.data) and not (np.isfinite(X.data).all() and X.data.min() >= 0 and X.data.max() < 2**31):
-        raise ValueError("X must hold counts: finite, not negative, below 2**31.")
-    if X.indptr[-1] >= 2**31:
-        raise ValueError("X has 2**31 entries or more; attack a sample of the documents.")
-    if not np.array_equal(X.data, np.rint(X.data)):
-        raise ValueError("X must hold counts; got fractions.")
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    part = (X.data.astype(np.int32), X.indices.astype(np.int32), X.indptr.astype(np.int32))
-    return sp.csr_array(part, shape=X.shape)
+    return X

@@ -18,7 +18,7 @@ from skdplda.audit._bounds import (
     one_run_lower_bound,
     one_run_p_value,
 )
-from skdplda.audit._canaries import Canaries, claim_of, fits, prepared, quiet_fit
+from skdplda.audit._canaries import Canaries, claim_of, claim_to_dict, fits, prepared, quiet_fit
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
@@ -72,11 +72,7 @@ class AuditReport:
             Of numbers and strings.
         """
         return {
-            "claimed_epsilon": self.claim.epsilon,
-            "delta": self.claim.delta,
-            "unit": str(self.claim.unit),
-            "adjacency": str(self.claim.adjacency),
-            "status": str(self.claim.status),
+            **claim_to_dict(self.claim),
             "lower_bound": self.lower_bound,
             "confidence": self.confidence,
             "method": self.method,
@@ -347,20 +343,26 @@ def check_auditable(estimator):
 
 def one_run(estimator, canaries, n_canaries, n_guesses, claim, confidence, rng, options):
     """Return the bound, the evidence and whether the claim is refuted, of one fit."""
-    half = n_canaries // 10 if n_guesses is None else n_guesses // 2
-    if not 1 <= half <= n_canaries // 2:
-        raise ValueError(
-            f"n_guesses must be from 2 to n_canaries={n_canaries}; got {n_guesses!r}. The default needs 10 canaries."
-        )
+    half_of(n_guesses, n_canaries)  # refused before the fit
     present = rng.random(n_canaries) < 0.5
     scores = fits(estimator, canaries, [present], **options)[0]
     return guessed(scores, present, n_guesses, claim, confidence, rng)
 
 
+def half_of(n_guesses, n_canaries):
+    """Return how many canaries are guessed to be present, and how many absent; by default a tenth."""
+    half = n_canaries // 10 if n_guesses is None else n_guesses // 2
+    if not 1 <= half <= n_canaries // 2:
+        raise ValueError(
+            f"n_guesses must be from 2 to n_canaries={n_canaries}; got {n_guesses!r}. The default needs 10 canaries."
+        )
+    return half
+
+
 def guessed(scores, present, n_guesses, claim, confidence, rng):
     """Return the bound, the evidence and whether the claim is refuted, of scores of canaries put in by coins."""
     n_canaries = len(scores)
-    half = n_canaries // 10 if n_guesses is None else n_guesses // 2
+    half = half_of(n_guesses, n_canaries)
     order = np.lexsort((rng.random(n_canaries), scores))  # ties by coin
     correct = int(present[order[-half:]].sum() + (~present[order[:half]]).sum())
     numbers = (n_canaries, 2 * half, correct)

@@ -14,6 +14,21 @@ from skdplda.local import LocalRandomizer
 from skdplda.models import LocalPrivateLDA
 
 
+def rows_of_words(words, tokens, n_words):
+    """Return one document a word, of so many tokens of it."""
+    words = np.asarray(words)
+    counts = np.full(len(words), tokens, np.int32)
+    return sp.csr_array((counts, (np.arange(len(words)), words)), shape=(len(words), n_words))
+
+
+def below(X, documents):
+    """Return the documents of the corpus, whose words come first, and others below them."""
+    if X is None:
+        return documents
+    wider = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], documents.shape[1]))
+    return sp.csr_array(sp.vstack([wider, documents], format="csr"))
+
+
 class Canaries:
     """`n_canaries` documents whose presence is a coin, of `tokens` tokens, with words that no other document has.
 
@@ -34,11 +49,7 @@ class Canaries:
         present = np.asarray(present, dtype=bool)
         words = np.arange(self._n) if self._replace else np.flatnonzero(present)
         words = words + self._n * ~present if self._replace else words
-        rows = np.arange(len(words))
-        columns, tokens = self._X.shape[1] + words, np.full(len(words), self._tokens, np.int32)
-        planted = sp.csr_array((tokens, (rows, columns)), shape=(len(words), self.n_words))
-        wider = sp.csr_array((self._X.data, self._X.indices, self._X.indptr), shape=(self._X.shape[0], self.n_words))
-        return sp.csr_array(sp.vstack([wider, planted], format="csr"))
+        return below(self._X, rows_of_words(self._X.shape[1] + words, self._tokens, self.n_words))
 
     def scores(self, model):
         """Return one number a canary, larger where its presence is more likely, given the released table."""
@@ -81,3 +92,9 @@ def fits(estimator, canaries, patterns, *, n_jobs=None, verbose=0):
     jobs = (delayed(one_fit)(estimator, canaries, present) for present in patterns)
     found = Parallel(n_jobs=at_most(n_jobs), return_as="generator")(jobs)
     return np.stack(list(tqdm(found, total=len(patterns), disable=not verbose, desc="fits")))
+
+
+def claim_to_dict(claim):
+    """Return what a report says of a claim, as plain values."""
+    words = {name: str(getattr(claim, name)) for name in ("unit", "adjacency", "status")}
+    return {"claimed_epsilon": claim.epsilon, "delta": claim.delta, **words}

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from skdplda.audit._canaries import below, rows_of_words
 from skdplda.audit._pairs import Composition
 from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, EmbeddingTopics, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
@@ -51,21 +52,6 @@ def design_of(estimator, X, n_canaries):
         f"{type(estimator).__name__} has no private rounds, sweeps or rounds of words with cells for each of many"
         " canaries, which are looked for in one fit; use audit(..., method='repeated') or mechanism_audits."
     )
-
-
-def rows_of_words(words, tokens, n_words):
-    """Return one document a word, of so many tokens of it."""
-    words = np.asarray(words)
-    counts = np.full(len(words), tokens, np.int32)
-    return sp.csr_array((counts, (np.arange(len(words)), words)), shape=(len(words), n_words))
-
-
-def below(X, documents):
-    """Return the documents of the corpus, whose words come first, and others below them."""
-    if X is None:
-        return documents
-    wider = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], documents.shape[1]))
-    return sp.csr_array(sp.vstack([wider, documents], format="csr"))
 
 
 def of_ranks(values):

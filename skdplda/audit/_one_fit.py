@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from skdplda._checks import check_structure, is_integer
 from skdplda._types import Estimator, Matrix
 from skdplda.audit._bounds import check_confidence
-from skdplda.audit._canaries import claim_of, prepared, quiet_fit
+from skdplda.audit._canaries import claim_of, claim_to_dict, prepared, quiet_fit
 from skdplda.audit._designs import design_of
 from skdplda.audit._one_fit_bounds import DEPENDENT, INDEPENDENT, chosen_share, largest_refuted, right_guesses
 from skdplda.privacy import PrivacyGuarantee, observing
@@ -103,13 +103,8 @@ class OneFitReport:
         report : dict
             Of numbers, strings and a list of such.
         """
-        claim = self.claim
         return {
-            "claimed_epsilon": claim.epsilon,
-            "delta": claim.delta,
-            "unit": str(claim.unit),
-            "adjacency": str(claim.adjacency),
-            "status": str(claim.status),
+            **claim_to_dict(self.claim),
             "confidence": self.confidence,
             "alarm": self.alarm,
             "n_canaries": self.n_canaries,

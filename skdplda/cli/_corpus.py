@@ -52,6 +52,8 @@ def number(kind, what, largest=math.inf, least=None):
 
 
 whole, seed = number(int, "an integer of at least 1"), number(int, "an integer of at least 0", least=0)
+positive = number(float, "a positive number, or inf")
+below_one = number(float, "a number above 0, below 1", math.nextafter(1, 0))
 
 
 def add_corpus(command):
@@ -82,6 +84,18 @@ def add_vocabulary(command):
     words.add_argument("--vocabulary", metavar="FILE", help="public words, one a line (for UCI: the vocab file)")
     words.add_argument("--leaky-vocabulary", type=whole, metavar="N", help="N most frequent words; NOT private")
     return words
+
+
+def add_private_words(words, share):
+    """Add the option that selects the words privately, for a share of epsilon that has a default."""
+    words.add_argument(
+        "--private-words",
+        type=below_one,
+        nargs="?",
+        const=share,
+        metavar="S",
+        help=f"select the words privately, for the share S of epsilon (default: {share})",
+    )
 
 
 def read_corpus(args):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdplda._files import DAMAGE
-from skdplda.cli._corpus import Texts, add_corpus, number, read_words, whole
+from skdplda.cli._corpus import Texts, add_corpus, add_private_words, below_one, positive, read_words, whole
 from skdplda.cli._ledger import add_charge, charging
 from skdplda.cli._models import add_overwrite, add_report
 from skdplda.cli._paths import refuse_output, refuse_page, with_cards
@@ -38,19 +38,11 @@ def add_insights(command):
         metavar="FILE",
         help="public words, or phrases, one a line (default: the most frequent words of --vectors)",
     )
-    words.add_argument(
-        "--private-words",
-        type=number(float, "a share of epsilon above 0, below 1", math.nextafter(1, 0)),
-        nargs="?",
-        const=0.2,
-        metavar="S",
-        help="select the words privately, for the share S of epsilon (default: 0.2)",
-    )
-    positive = number(float, "a positive number, or inf")
+    add_private_words(words, 0.2)
     command.add_argument("--epsilon", type=positive, required=True, metavar="E", help="privacy loss of the whole")
     command.add_argument(
         "--delta",
-        type=number(float, "a number above 0, below 1", math.nextafter(1, 0)),
+        type=below_one,
         metavar="D",
         help="probability of a larger loss, well below 1 / (public estimate of the number of users, or texts); none"
         " where labels are counted",

@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from decimal import ROUND_FLOOR, Context
 
-from skdplda.cli._corpus import number
+from skdplda.cli._corpus import number, positive
 from skdplda.privacy import PrivacyAccountant, PrivacyUnit, round_up
 
 MOST_FITS = 10_000  # a ledger of more takes minutes to read
@@ -16,7 +16,6 @@ def add_ledger(command):
     """Add the arguments of `ledger`."""
     command.add_argument("ledger", metavar="FILE", help="the ledger")
     new = command.add_argument_group("a new ledger")
-    positive = number(float, "a positive number, or inf")
     new.add_argument("--epsilon", type=positive, metavar="E", help="total budget; begins a ledger if there is none")
     new.add_argument(
         "--delta",

@@ -16,8 +16,11 @@ from skdplda._files import PRIVATE, whole_file
 from skdplda.cli._corpus import (
     Texts,
     add_corpus,
+    add_private_words,
     add_vocabulary,
+    below_one,
     number,
+    positive,
     public_words,
     read_uci,
     refuse_empty,
@@ -40,7 +43,7 @@ CURATOR = "topic proportions of a private document are that document's data: no 
 
 def add_price(command, required=True):
     """Add the options that determine what a fit guarantees."""
-    positive, share = number(float, "a positive number, or inf"), number(float, "a number above 0, at most 1", 1)
+    share = number(float, "a number above 0, at most 1", 1)
     privacy = command.add_argument_group("privacy")
     privacy.add_argument(
         "--epsilon", type=positive, required=required, metavar="E", help="privacy loss of the whole fit; inf: no noise"
@@ -48,7 +51,7 @@ def add_price(command, required=True):
     privacy.add_argument(
         "--delta",
         metavar="D",
-        type=number(float, "a number above 0, below 1", math.nextafter(1, 0)),
+        type=below_one,
         help="probability of a larger loss, well below 1 / (public estimate of the number of documents);"
         " needed for Gaussian noise",
     )
@@ -82,15 +85,7 @@ def add_fit(fit):
         metavar="NAME",
         help="column or key of the author, for tables: protects all that one wrote",
     )
-    words = add_vocabulary(fit)
-    words.add_argument(
-        "--private-words",
-        type=number(float, "a share of epsilon above 0, below 1", math.nextafter(1, 0)),
-        nargs="?",
-        const=0.3,
-        metavar="S",
-        help="select the words privately, for the share S of epsilon (default: 0.3)",
-    )
+    add_private_words(add_vocabulary(fit), 0.3)
     add_price(fit)
     fit.add_argument(
         "--topics",

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from skdplda._arithmetic import exp, log, matmul, total
-from skdplda._checks import MOST_THREADS, check_structure
+from skdplda._checks import MOST_THREADS, exact_counts
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 from skdplda._types import ArrayLike, Matrix
@@ -50,7 +50,7 @@ def log_likelihood(X: Matrix, topic_word: ArrayLike, doc_topic: ArrayLike) -> np
     >>> np.exp(log_likelihood([[2, 1]], [[0.5, 0.5], [0.25, 0.75]], [[1.0, 0.0]])).round(3).tolist()
     [0.125]
     """
-    X = _check_counts(X)
+    X = exact_counts(X)
     topic_word = _check_distributions(topic_word, "topic_word")
     doc_topic = _check_distributions(doc_topic, "doc_topic")
     _check_vocabulary(X, topic_word)
@@ -253,13 +253,13 @@ def unigram_perplexity(
     >>> round(unigram_perplexity([0.5, 0.5], [[4, 2], [1, 3]]), 6)
     2.0
     """
-    X = _check_counts(X)
+    X = exact_counts(X)
     if not issparse(words) and np.ndim(words) == 1:
         probability = _check_distributions(np.reshape(words, (1, -1)), "words")
     else:
         if not isinstance(smoothing, Real) or not 0 <= smoothing < np.inf:
             raise ValueError(f"smoothing must be a non-negative finite number, got {smoothing!r}.")
-        counts = np.asarray(_check_counts(words, "words").sum(axis=0), dtype=float).reshape(1, -1) + smoothing
+        counts = np.asarray(exact_counts(words, "words").sum(axis=0), dtype=float).reshape(1, -1) + smoothing
         if not counts.any():
             raise ValueError("words must have at least one training token when smoothing is 0, got none.")
         probability = counts / total(counts)
@@ -272,7 +272,7 @@ def unigram_perplexity(
 def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion", max_iter=100, tol=1e-4, n_threads=1):
     """Return the log-likelihood of each document's held-out tokens, and these tokens."""
     checked = isinstance(topic_word, FittedTopics) and X.dtype == np.int32  # by a fitted model; sums of units are wider
-    X = X if checked else _check_counts(X)
+    X = X if checked else exact_counts(X)
     phi = _check_distributions(topic_word, "topic_word")
     _check_vocabulary(X, phi)
     alpha = _check_prior(doc_topic_prior, len(phi))
@@ -294,30 +294,6 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
     theta = fold_in_rows(observed.indptr, place, observed.data, rows, alpha, max_iter, tol, n_threads)
     probability = probabilities(held_out.indptr, held_out_place, rows, peak, theta, n_threads)
     return _sum_logarithms(held_out, probability), held_out
-
-
-def _check_counts(X, name="X"):
-    """Return X as canonical CSR with int32 indices; refuse what is no count. X itself is left alone."""
-    check_structure(X, name)
-    try:
-        checked = csr_matrix(X)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a matrix of counts, got {type(X).__name__} ({error}).") from None
-    if not issparse(X) and np.ndim(X) != 2:
-        raise ValueError(f"{name} must have two dimensions (documents, words), got {np.ndim(X)}.")
-    if not checked.has_canonical_format:
-        checked = checked.copy()
-        checked.sum_duplicates()
-    values = checked.data
-    if values.dtype.kind not in "biuf" or (values.size and not _are_counts(values)):
-        raise ValueError(f"{name} must hold non-negative integer counts below 2**31.")
-    parts = (values, checked.indices, checked.indptr)
-    return csr_matrix(tuple(part.astype(np.int32, copy=False) for part in parts), shape=checked.shape)
-
-
-def _are_counts(values):
-    """Whether all values are integers from 0 to 2**31 - 1."""
-    return values.min() >= 0 and values.max() < 2**31 and (values.dtype.kind != "f" or (values % 1 == 0).all())
 
 
 def _check_distributions(table, name):

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.sparse import csr_array
 
+from skdplda._checks import exact_counts
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import check_groups
-from skdplda.metrics._likelihood import _check_counts
 
 
 def token_mass(X: Matrix, selected: ArrayLike) -> float:
@@ -36,7 +36,7 @@ def token_mass(X: Matrix, selected: ArrayLike) -> float:
     >>> token_mass([[6, 1, 0], [0, 2, 1]], [True, False, False])
     0.6
     """
-    X = _check_counts(X)
+    X = exact_counts(X)
     return _share(np.asarray(X.sum(axis=0, dtype=np.int64)).ravel(), selected)
 
 
@@ -77,7 +77,7 @@ def missing_mass(X: Matrix, selected: ArrayLike, groups: ArrayLike | None = None
     >>> missing_mass([[6, 1, 0], [0, 2, 1]], [True, False, False], groups=["Ada", "Ada"])
     0.6666666666666667
     """
-    X = _check_counts(X)
+    X = exact_counts(X)
     start, documents = check_groups(groups, X.shape[0])
     used = csr_array(X) > 0
     if groups is not None:

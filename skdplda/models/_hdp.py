@@ -52,7 +52,8 @@ class BaseHybridLDA(BaseTopicModel):
     """Base of `HDPLDA` and of its published form: the budget, and a fit that is charged once.
 
     A subclass has the parameters of a budget, `delta` and `mechanism` among them or as attributes of the class, and
-    the methods `_guarantee(plan)` and `_run(X, plan, randomness, trace)`.
+    the methods `_guarantee(plan)`, `_run(X, plan, randomness, trace)` and `_traced(X, plan, randomness)`, which returns
+    the trace and the word of each token.
     """
 
     _in_one_piece = False  # whether documents on workers are refused
@@ -119,6 +120,44 @@ class BaseHybridLDA(BaseTopicModel):
             Equal to `privacy_guarantee_` after the fit.
         """
         return stated_guarantee(self, self._guarantee(self._plan()))
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def audit_trace(self, X: Matrix) -> tuple[TopicTrace, np.ndarray]:
+        """Sample the trace that a fit would release, and return it with the words that an attack is to find.
+
+        For audits by the curator: the words are the data. No ledger is charged, since nothing is released, and the
+        estimator is not changed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts.
+
+        Returns
+        -------
+        trace : TopicTrace
+            Topics and tables of all sweeps.
+        words : ndarray of shape (n_tokens,), int32
+            The word of each token, in the trace's order.
+
+        Raises
+        ------
+        ValueError
+            For counts that are none.
+
+        Examples
+        --------
+        >>> from skdplda import HDPLDA
+        >>> from skdplda.attacks import TopicTraceAttack
+        >>> from skdplda.datasets import make_lda_corpus
+        >>> X = make_lda_corpus(100, 40, 3, random_state=0).data
+        >>> trace, words = HDPLDA(3, epsilon=5.0).audit_trace(X)
+        >>> TopicTraceAttack.of_trace(trace).success(words)["first"] < 0.5
+        True
+        """
+        X = check_counts(type(self)(), X, reset=True)
+        plan, randomness = self._plan(), self._new_randomness()
+        return self._traced(some_tokens(X, randomness.draw_key()), plan, randomness)
 
     def _warn(self, plan, randomness):
         """Warn the caller of `fit`; return whether it was said that the budget is hopeless."""
@@ -396,43 +435,7 @@ class HDPLDA(BaseHybridLDA):
             ),
         )
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def audit_trace(self, X: Matrix) -> tuple[TopicTrace, np.ndarray]:
-        """Sample the trace that a fit would release, and return it with the words that an attack is to find.
-
-        For audits by the curator: the words are the data. No ledger is charged, since nothing is released, and the
-        estimator is not changed.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts.
-
-        Returns
-        -------
-        trace : TopicTrace
-            Topics and tables of all sweeps.
-        words : ndarray of shape (n_tokens,), int32
-            The word of each token, in the trace's order.
-
-        Raises
-        ------
-        ValueError
-            For counts that are none.
-
-        Examples
-        --------
-        >>> from skdplda import HDPLDA
-        >>> from skdplda.attacks import TopicTraceAttack
-        >>> from skdplda.datasets import make_lda_corpus
-        >>> X = make_lda_corpus(100, 40, 3, random_state=0).data
-        >>> trace, words = HDPLDA(3, epsilon=5.0).audit_trace(X)
-        >>> TopicTraceAttack.of_trace(trace).success(words)["first"] < 0.5
-        True
-        """
-        X = check_counts(type(self)(), X, reset=True)
-        plan, randomness = self._plan(), self._new_randomness()
-        X = some_tokens(X, randomness.draw_key())
+    def _traced(self, X, plan, randomness):
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
         return sampler.run(True)[1], sampler.words
 

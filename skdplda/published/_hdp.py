@@ -1,21 +1,20 @@
 """HDP-LDA as published: counts that change within a sweep, with noise that adds up."""
 
 import math
-from numbers import Integral, Real
 
 import numpy as np
 
 from skdplda._arithmetic import expm1
-from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, fit_context, tokens_of
+from skdplda._types import ArrayLike, Seed
+from skdplda._validation import tokens_of
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.models._hdp import COMMON, BaseHybridLDA
-from skdplda.models._hdp_sampler import TopicTrace, trace_of
+from skdplda.models._hdp import COMMON, HDPLDA, BaseHybridLDA
+from skdplda.models._hdp_sampler import trace_of
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.published._gibbs_sampler import fit_published
-from skdplda.rounds._bounds import some_tokens
 
+FIXED = ("delta", "mechanism", "verbose")  # parameters of the safe class that the form has no choice of
 NOT_PRIVATE = (
     "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"
     " its own (with 10 related tokens the exact loss of one sweep's draws is 6.93 where 3.58 is claimed); noise on"
@@ -85,18 +84,7 @@ class PublishedHDPLDA(BaseHybridLDA):
     _seeded_as = "HDPLDA"
 
     _parameter_constraints = {  # noqa: RUF012
-        "n_components": [Interval(Integral, 1, 65534, closed="both")],
-        "epsilon": [Interval(Real, 0, None, closed="right"), None],
-        "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],
-        "noise_share": [Interval(Real, 0, 1, closed="neither"), None],
-        "noise_epsilon": [Interval(Real, 0, None, closed="right"), None],
-        "inherent_epsilon": [Interval(Real, 0, None, closed="right"), None],
-        "count_clip": [Interval(Real, 0, None, closed="right"), None],
-        "doc_topic_prior": [*PRIOR, "array-like"],
-        "topic_word_prior": [*PRIOR],
-        "return_trace": ["boolean"],
-        "n_jobs": THREADS,
-        "random_state": SEED,
+        name: value for name, value in HDPLDA._parameter_constraints.items() if name not in FIXED
     }
 
     def __init__(
@@ -128,33 +116,7 @@ class PublishedHDPLDA(BaseHybridLDA):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def audit_trace(self, X: Matrix) -> tuple[TopicTrace, np.ndarray]:
-        """Sample the trace that a fit would release, and return it with the words that an attack is to find.
-
-        For audits by the curator: the words are the data. No ledger is charged, since nothing is released, and the
-        estimator is not changed.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts.
-
-        Returns
-        -------
-        trace : TopicTrace
-            Topics and tables of all sweeps.
-        words : ndarray of shape (n_tokens,), int32
-            The word of each token, in the trace's order.
-
-        Raises
-        ------
-        ValueError
-            For parameters or counts that are not as described.
-        """
-        X = check_counts(type(self)(), X, reset=True)
-        plan, randomness = self._plan(), self._new_randomness()
-        X = some_tokens(X, randomness.draw_key())
+    def _traced(self, X, plan, randomness):
         return self._run(X, plan, randomness, True)[1], tokens_of(X)[1]
 
     def _warn(self, plan, randomness):

@@ -21,19 +21,6 @@ from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, check_compatible, round_up
 from skdplda.releases import _card, _file
 
-# What CountVectorizer needs, beside the words, to cut a text as before.
-TEXT_SETTINGS = (
-    "encoding",
-    "decode_error",
-    "strip_accents",
-    "lowercase",
-    "stop_words",
-    "token_pattern",
-    "ngram_range",
-    "analyzer",
-    "binary",
-)
-
 SPACES = "\t\n\r\u2028\u2029"  # stand in n-grams of characters; cards and commands show a space
 LONGEST_NGRAM = 20  # that a file may have: longer ones would only take memory
 CODE = r"\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}"  # of a character
@@ -474,12 +461,13 @@ def _check_text(text, words):
         raise ValueError(f"text must be a dict of settings, or None; got a {type(text).__name__}.")
     if words is None:
         raise ValueError("text settings need a vocabulary: without one, no text can be counted.")
-    unknown = set(text) - {*TEXT_SETTINGS, "tokenizer"}
+    unknown = set(text) - set(SETTINGS)
     if unknown:
         raise ValueError(f"text must have keys among {TEXT_SETTINGS}; got {sorted(unknown)}.")
     for name, value in text.items():
-        if not SETTINGS[name](value):
-            raise ValueError(f"text: {name} must be {ALLOWED[name]}; got {value!r:.60}.")
+        is_allowed, allowed = SETTINGS[name]
+        if not is_allowed(value):
+            raise ValueError(f"text: {name} must be {allowed}; got {value!r:.60}.")
         _check_clean(value, f"text: {name}", SPACES)
     return {name: tuple(value) if name == "ngram_range" else value for name, value in text.items()}
 
@@ -525,32 +513,23 @@ def _are_stop_words(value):
     return words or _is_one_of(None, "english")(value)
 
 
-_YES = _is_one_of(True, False)
-SETTINGS = {
-    "encoding": _is_encoding,
-    "decode_error": _is_one_of("strict", "ignore", "replace"),
-    "strip_accents": _is_one_of(None, "ascii", "unicode"),
+_YES = _is_one_of(True, False), "True or False"
+SETTINGS = {  # what is allowed, and how an error says so
+    "encoding": (_is_encoding, "the name of an encoding"),
+    "decode_error": (_is_one_of("strict", "ignore", "replace"), "'strict', 'ignore' or 'replace'"),
+    "strip_accents": (_is_one_of(None, "ascii", "unicode"), "None, 'ascii' or 'unicode'"),
     "lowercase": _YES,
-    "stop_words": _are_stop_words,
-    "token_pattern": lambda value: value is None or _is_quick_pattern(value),
-    "ngram_range": _is_range,
-    "analyzer": _is_one_of("word", "char", "char_wb"),
-    "binary": _YES,
-    "tokenizer": _is_one_of(True),
-}
-ALLOWED = {
-    "encoding": "the name of an encoding",
-    "decode_error": "'strict', 'ignore' or 'replace'",
-    "strip_accents": "None, 'ascii' or 'unicode'",
-    "lowercase": "True or False",
-    "stop_words": "None, 'english' or a list of words",
+    "stop_words": (_are_stop_words, "None, 'english' or a list of words"),
     "token_pattern": (
+        lambda value: value is None or _is_quick_pattern(value),
         r"like (?u)\b\w\w+\b: letters and classes of which the last alone may repeat, with \b at both ends or none at"
         " the end, or two of these with | between; others can take years on one word. Pass raw_text=False to release"
-        " without text settings"
+        " without text settings",
     ),
-    "ngram_range": f"two integers from 1 to {LONGEST_NGRAM}, rising",
-    "analyzer": "'word', 'char' or 'char_wb'",
-    "binary": "True or False",
-    "tokenizer": "True, or left out",
+    "ngram_range": (_is_range, f"two integers from 1 to {LONGEST_NGRAM}, rising"),
+    "analyzer": (_is_one_of("word", "char", "char_wb"), "'word', 'char' or 'char_wb'"),
+    "binary": _YES,
+    "tokenizer": (_is_one_of(True), "True, or left out"),
 }
+# What CountVectorizer needs, beside the words, to cut a text as before.
+TEXT_SETTINGS = tuple(name for name in SETTINGS if name != "tokenizer")
