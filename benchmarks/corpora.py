@@ -363,6 +363,17 @@ def path_of(name):
     return data_folder() / (CORPORA[name].file if name in CORPORA else name)
 
 
+def json_rows(name):
+    """Return the rows of a corpus that has them as lines of JSON."""
+    with lzma.open(path_of(name), "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def tweet_texts(name="tweets"):
+    """Return the texts of TweetRumors, cleaned or raw."""
+    return json.loads(path_of(name).read_text(encoding="utf-8"))["text"]
+
+
 @cache
 def checksum(name):
     """Return the SHA-256 of the content of a corpus as it is in the folder now."""

@@ -27,8 +27,6 @@ Seeds make rows repeatable.
     python benchmarks/embedding.py --only part=clusters part=speed
 """
 
-import json
-import lzma
 import math
 import re
 import subprocess
@@ -41,7 +39,7 @@ from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
-from corpora import path_of
+from corpora import json_rows, path_of, tweet_texts
 from results import Table, run
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import CountVectorizer
@@ -96,8 +94,7 @@ def vectors_of():
 def posts():
     """Return texts, groups and senders."""
     bunch = load_20newsgroups("all", path=path_of("20news"))
-    with lzma.open(path_of("20news"), "rt") as file:
-        found = [re.search(r"^From: (.*)$", json.loads(line)["text"], re.MULTILINE) for line in file]
+    found = [re.search(r"^From: (.*)$", post["text"], re.MULTILINE) for post in json_rows("20news")]
     return bunch.data, np.asarray(bunch.target), np.array([m[1] if m else f"post {i}" for i, m in enumerate(found)])
 
 
@@ -357,20 +354,17 @@ def speed(s):
 def chosen_from():
     """Yield (embeddings, labels or None) of the corpora that constants were chosen on."""
     embedder = WordVectorEmbedder(vectors_of())
-    with lzma.open(path_of("enron"), "rt") as file:
-        mails = [json.loads(line) for line in file]
+    mails = json_rows("enron")
     X = embedder.transform([f"{mail['subject'] or ''} {mail['body'] or ''}" for mail in mails])
     boxes = np.unique([mail["user"] for mail in mails], return_inverse=True)[1]
     few = np.random.default_rng(0).permutation(len(X))[:FEW]
     yield X, boxes
     yield X[few], boxes[few]
-    with lzma.open(path_of("news"), "rt") as file:
-        articles = [json.loads(line) for line in file]
-    yield embedder.transform([f"{article['title'] or ''} {article['text'] or ''}" for article in articles]), None
+    articles = [f"{article['title'] or ''} {article['text'] or ''}" for article in json_rows("news")]
+    yield embedder.transform(articles), None
     kos = load_uci_bow(path_of("kos"), path_of("kos-words"))
     yield kos.data @ embedder.transform(list(kos.feature_names)), None
-    tweets = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
-    yield embedder.transform(tweets), None
+    yield embedder.transform(tweet_texts()), None
 
 
 @cache

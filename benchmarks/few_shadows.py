@@ -12,14 +12,13 @@ repetitions. Shadow models are kept in SKDPLDA_SCRATCH: the same command goes on
     SKDPLDA_SCRATCH=shadows python benchmarks/few_shadows.py
 """
 
-import json
 import sys
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from apart import scratch
-from corpora import path_of
+from corpora import tweet_texts
 from results import Table, run
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
@@ -68,7 +67,7 @@ TOGETHER = (("zeta", mean_topic), ("zeta", rare_words))  # as if they were indep
 
 def judge(s):
     """Return the results of all attacks."""
-    texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"][: s.sample or None]
+    texts = tweet_texts()[: s.sample or None]
     X = sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts).astype(np.int32))
     X = X[np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() > 0)]
     together = []

@@ -37,8 +37,6 @@ The first four take about an hour of CPU time on one core, the others another.
     python benchmarks/frontier_page.py
 """
 
-import json
-import lzma
 import math
 import time
 import warnings
@@ -50,7 +48,7 @@ from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
-from corpora import path_of
+from corpora import json_rows, path_of, tweet_texts
 from results import Table, run
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
@@ -230,19 +228,13 @@ def newsgroups(n_words=N_WORDS):
 
 def tweets(n_words, name=TWEETS):
     """Cleaned tweets."""
-    texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
+    texts = tweet_texts()
     return corpus_of_texts(name, texts, split(len(texts)), 2, n_words=n_words, token_pattern=r"\S+")
-
-
-def mails_of():
-    """Return the mails."""
-    with lzma.open(path_of("enron"), "rt") as file:
-        return [json.loads(line) for line in file]
 
 
 def short_mails(n_words):
     """Mails, each its own unit, cut to random words."""
-    texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails_of()]
+    texts = [f"{mail['subject']}\n{mail['body']}" for mail in json_rows("enron")]
     corpus = corpus_of_texts(SHORT_MAILS, texts, split(len(texts)), 10, n_words=n_words)
     rng = np.random.default_rng(SPLIT_SEED)
     corpus.train, corpus.test = (some_words(X, rng) for X in (corpus.train, corpus.test))
@@ -259,7 +251,7 @@ def some_words(X, rng, n_words=SHORT):
 
 def enron(n_words):
     """Mails, with their senders as users."""
-    mails = mails_of()
+    mails = json_rows("enron")
     senders, users = np.unique([mail["frm"] for mail in mails], return_inverse=True)
     parts = [np.flatnonzero(np.isin(users, part)) for part in split(len(senders))]
     texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]

@@ -15,14 +15,12 @@ chosen on KOS and news; that there are least words was added after Enron and twe
     python benchmarks/names.py [--help]
 """
 
-import json
-import lzma
 import math
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from corpora import path_of
+from corpora import json_rows, tweet_texts
 from embedding import posts, vectors_of
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
@@ -52,10 +50,8 @@ def texts_of(corpus):
     if corpus == "20 Newsgroups":
         return *posts()[:2], None
     if corpus == "TweetRumors":
-        texts = json.loads(path_of(FILES[corpus]).read_text(encoding="utf-8"))["text"]
-        return texts, np.repeat(np.arange(len(EVENTS)), EVENTS), None
-    with lzma.open(path_of(FILES[corpus]), "rt") as file:
-        mails = [json.loads(line) for line in file]
+        return tweet_texts(FILES[corpus]), np.repeat(np.arange(len(EVENTS)), EVENTS), None
+    mails = json_rows(FILES[corpus])
     texts = [f"{mail['subject'] or ''} {mail['body'] or ''}" for mail in mails]
     boxes, senders = (np.unique([mail[name] for mail in mails], return_inverse=True)[1] for name in ("user", "frm"))
     return texts, boxes, senders

@@ -12,14 +12,12 @@ measured with one thread of linear algebra, so that threads that wait do not cou
     python benchmarks/pctd.py
 """
 
-import json
-import lzma
 import time
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from corpora import path_of
+from corpora import json_rows
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 from threadpoolctl import threadpool_limits
@@ -66,8 +64,7 @@ def em_cells():
 @cache
 def units():
     """Return the articles, title first, in units."""
-    with lzma.open(path_of("news"), "rt") as file:
-        texts = [f"{article['title']}.\n\n{article['text']}" for article in map(json.loads, file)]
+    texts = [f"{article['title']}.\n\n{article['text']}" for article in json_rows("news")]
     words = CountVectorizer(stop_words="english").fit(texts).get_feature_names_out()
     return SemanticUnitVectorizer(3, vocabulary=words, stop_words="english").transform(texts)
 

@@ -17,8 +17,6 @@ epsilon, for a quarter of the documents):
     python benchmarks/pctd_utility.py --set corpus=news epsilon=20 --only epsilon=5 model="PCTD, sentences"
 """
 
-import json
-import lzma
 import math
 import time
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from corpora import path_of
+from corpora import json_rows, path_of
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -74,8 +72,7 @@ def documents(name):
     if name == "20news":
         return load_20newsgroups("all", path=path_of(name)).data
     title, body = {"enron": ("subject", "body"), "news": ("title", "text")}[name]
-    with lzma.open(path_of(name), "rt") as lines:
-        return [f"{record[title]}.\n\n{record[body]}" for record in map(json.loads, lines)]
+    return [f"{record[title]}.\n\n{record[body]}" for record in json_rows(name)]
 
 
 @cache

@@ -8,13 +8,11 @@ same for all rows.) Top words are the ten of largest relevance; relevance 1 is t
     python benchmarks/relevance.py
 """
 
-import json
-import lzma
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from corpora import path_of
+from corpora import json_rows, path_of
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -49,8 +47,7 @@ def texts_of(corpus):
     """Return the texts of a corpus."""
     if corpus == "20 Newsgroups":
         return load_20newsgroups("all", path=path_of("20news")).data
-    with lzma.open(path_of("news"), "rt", encoding="utf-8") as file:
-        return [text_of(json.loads(line)) for line in file]
+    return [text_of(article) for article in json_rows("news")]
 
 
 def text_of(article):

@@ -14,8 +14,6 @@ weighted Gaussian method on synthetic documents, whose number grows.
     python benchmarks/vocabulary.py
 """
 
-import json
-import lzma
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +22,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from corpora import path_of
+from corpora import json_rows, path_of, tweet_texts
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -97,10 +95,8 @@ def load(corpus):
     if corpus == NEWS:
         return english.fit_transform(load_20newsgroups("all", path=path_of("20news")).data), None
     if corpus == TWEETS:
-        tweets = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
-        return CountVectorizer(token_pattern=r"\S+").fit_transform(tweets), None
-    with lzma.open(path_of("enron"), "rt") as file:
-        mails = [json.loads(line) for line in file]
+        return CountVectorizer(token_pattern=r"\S+").fit_transform(tweet_texts()), None
+    mails = json_rows("enron")
     senders = [mail["frm"].strip() or f"unknown {i}" for i, mail in enumerate(mails)]
     return english.fit_transform(f"{mail['subject']}\n{mail['body']}" for mail in mails), senders
 

@@ -12,7 +12,8 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-from frontier import DELTA, KINDS, NEWS, corpus_of_texts, judge_pipeline, mails_of, newsgroups, private_pipeline, split
+from corpora import json_rows
+from frontier import DELTA, KINDS, NEWS, corpus_of_texts, judge_pipeline, newsgroups, private_pipeline, split
 from results import Table, run
 from sklearn.base import clone
 from vocabulary_unseen import inside
@@ -50,7 +51,7 @@ def load(name):
     if name == NEWS:
         return newsgroups()
     if name == MAILS:
-        texts, least = [f"{mail['subject']}\n{mail['body']}" for mail in mails_of()], 10
+        texts, least = [f"{mail['subject']}\n{mail['body']}" for mail in json_rows("enron")], 10
     else:
         texts, least = [row["text"] for row in inside("en/healthtweets")], 2
     return corpus_of_texts(name, texts, split(len(texts)), least)

@@ -10,13 +10,12 @@ of its words, a random tenth of the documents is the test set.
     python benchmarks/vocabulary_share.py
 """
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
 import numpy as np
-from corpora import path_of
+from corpora import path_of, tweet_texts
 from results import Table, run
 
 from skdplda import DPCountVectorizer, make_fdptm_pipeline, privacy_guarantee
@@ -51,7 +50,7 @@ def texts_of(corpus):
     if corpus == NEWS:
         texts = load_20newsgroups("all", path=path_of("20news")).data
     else:
-        texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
+        texts = tweet_texts()
     order = np.random.default_rng(0).permutation(len(texts))
     test, train = ([texts[i] for i in part] for part in np.split(order, [len(order) // 10]))
     return train, test

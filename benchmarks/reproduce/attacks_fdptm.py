@@ -19,7 +19,6 @@ of processor time; every shadow model is kept in SKDPLDA_SCRATCH, so that the sa
     SKDPLDA_SCRATCH=shadows python benchmarks/reproduce/attacks_fdptm.py
 """
 
-import json
 import sys
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -33,7 +32,7 @@ from sklearn.pipeline import make_pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from apart import scratch
-from corpora import path_of
+from corpora import tweet_texts
 from results import Table, run
 
 from skdplda import PrivateCGSLDA
@@ -76,7 +75,7 @@ def cells():
 @cache
 def tweets(sample):
     """Return the counts of the tweets; `sample` takes the first ones."""
-    texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"][: sample or None]
+    texts = tweet_texts()[: sample or None]
     return sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts).astype(np.int32))
 
 

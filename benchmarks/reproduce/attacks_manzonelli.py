@@ -43,7 +43,6 @@ of the attacks of the run.
     SKDPLDA_SCRATCH=shadows python benchmarks/reproduce/attacks_manzonelli.py attacks_lira --only corpus=tweets
 """
 
-import json
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -58,7 +57,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from apart import scratch
-from corpora import path_of
+from corpora import path_of, tweet_texts
 from results import Table, run
 
 from skdplda._kernels._variational import e_step, expected_topics
@@ -149,7 +148,7 @@ def lemmas(words):
 def read_corpus(name, sample):
     """Return the counts of a corpus; `sample` takes its first documents, 0 all."""
     if name == "tweets":  # lemmatized by the authors
-        texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
+        texts = tweet_texts()
         X = CountVectorizer(token_pattern=r"\S+").fit_transform(texts)
     else:
         if name == "nips":

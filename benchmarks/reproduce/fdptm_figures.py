@@ -45,7 +45,6 @@ processor time, one with PrivateCGSLDA less than 1 s.
     python benchmarks/reproduce/fdptm_figures.py
 """
 
-import json
 import math
 import sys
 from dataclasses import dataclass
@@ -60,7 +59,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from corpora import path_of
+from corpora import tweet_texts
 from results import Table, run
 
 from skdplda import PrivateCGSLDA, privacy_guarantee
@@ -135,7 +134,7 @@ def made(s):
 
 def measure(s):
     """Fit one pipeline and return the values of a row."""
-    texts = json.loads(path_of("tweets").read_text(encoding="utf-8"))["text"]
+    texts = tweet_texts()
     tokens = [text.split() for text in texts]
     counter = CountVectorizer(token_pattern=r"\S+", lowercase=False)
     if not s.figure:

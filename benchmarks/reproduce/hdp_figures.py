@@ -43,8 +43,6 @@ attack on mail up to 25.
     python benchmarks/reproduce/hdp_figures.py
 """
 
-import json
-import lzma
 import math
 import sys
 from dataclasses import dataclass
@@ -57,7 +55,7 @@ from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from corpora import path_of
+from corpora import json_rows, path_of
 from results import Table, run
 
 from skdplda._validation import tokens_of
@@ -138,9 +136,7 @@ def corpus(name, n_words=N_WORDS):
         most = np.argsort(-np.diff(X.indptr), kind="stable")[:n_words]
         X = X[:, most].tocsr()
     else:
-        with lzma.open(path_of("enron"), "rt") as file:
-            mails = [json.loads(line) for line in file]
-        texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]
+        texts = [f"{mail['subject']}\n{mail['body']}" for mail in json_rows("enron")]
         X = CountVectorizer(stop_words="english", token_pattern=r"\b[a-zA-Z]{3,}\b", binary=True).fit_transform(texts)
         X = X[:, np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:n_words]]
     X = sp.csr_array(X).astype(np.int32)

@@ -23,8 +23,6 @@ The numbers are a diagnostic and bound nothing; the table holds the exact loss o
     python benchmarks/reproduce/monitor_figure1.py
 """
 
-import json
-import lzma
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +33,7 @@ from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from corpora import path_of
+from corpora import json_rows, path_of
 from results import Table, run
 
 from skdplda.datasets import load_uci_bow
@@ -72,8 +70,7 @@ def cells():
 def read_presence(name, n_words):
     """Return the documents x words presence bits of a corpus, words of most documents only."""
     if name.startswith("Enron"):
-        with lzma.open(path_of("enron"), "rt", encoding="utf-8") as file:
-            texts = [f"{mail['subject']}\n{mail['body']}" for mail in map(json.loads, file)]
+        texts = [f"{mail['subject']}\n{mail['body']}" for mail in json_rows("enron")]
         counter = CountVectorizer(stop_words="english", token_pattern=r"\b[a-zA-Z]{3,}\b", binary=True)
         X = sp.csc_array(counter.fit_transform(texts).astype(np.int64))
         X = X[np.random.default_rng(0).permutation(X.shape[0])].tocsc()

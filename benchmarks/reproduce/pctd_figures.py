@@ -25,8 +25,6 @@ perplexity (3098 to 2998 without, 50 topics) and pays in coherence (c_npmi 0.032
     python benchmarks/reproduce/pctd_figures.py
 """
 
-import json
-import lzma
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -38,7 +36,7 @@ from matplotlib.ticker import StrMethodFormatter
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from corpora import path_of
+from corpora import json_rows, path_of
 from results import Table, run
 
 from skdplda import PrivateCGSLDA
@@ -115,8 +113,7 @@ def perplexity_cells():
 @cache
 def corpus(n_documents):
     """Return the units of the articles, the words, their similarity, and reference texts for coherence."""
-    with lzma.open(path_of("news"), "rt") as file:
-        texts = [f"{article['title']}.\n\n{article['text']}" for article in map(json.loads, file)]
+    texts = [f"{article['title']}.\n\n{article['text']}" for article in json_rows("news")]
     chosen = np.random.default_rng(0).permutation(len(texts))
     train = [texts[i] for i in chosen[:n_documents]]
     pattern = r"(?u)\b[^\W\d_]{2,}\b"

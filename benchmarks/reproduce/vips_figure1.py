@@ -45,8 +45,6 @@ steps, and noise enters each of them.
     python benchmarks/reproduce/vips_figure1.py
 """
 
-import json
-import lzma
 import math
 import sys
 from dataclasses import dataclass
@@ -60,7 +58,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from corpora import path_of
+from corpora import json_rows, path_of
 from results import Table, run
 
 from skdplda import VIPSLDA
@@ -160,8 +158,7 @@ def made(train, n_documents, n_topics, eta, alpha, length):
 def load(name, n_topics, n_words, nominal, eta, alpha, length):
     """Return training and test counts, and the words: the most frequent ones that are no English stop words."""
     if name == ARTICLES:
-        with lzma.open(path_of("news"), "rt") as file:
-            texts = [json.loads(line)["text"] for line in file]
+        texts = [article["text"] for article in json_rows("news")]
     else:
         texts = load_20newsgroups("all", path=path_of("20news")).data
     words = frequent_words(texts, n_words, stop_words="english")
