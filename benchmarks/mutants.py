@@ -984,10 +984,10 @@ MUTANTS = [
     ),
     Mutant(
         "the monitor at document level",
-        "q = r * mass / (mass - np.minimum(n_removed, topic_totals_k))",
-        "q = r * mass / (mass - np.minimum(1, topic_totals_k))",
+        "by_document = max(by_document, _grow(p, topic_total[k], beta_sum, n_max))",
+        "by_document = max(by_document, _grow(p, topic_total[k], beta_sum, 1))",
         "the published measurement is too small",
-        "test_monitor test_published_gibbs",
+        "test_published_gibbs",
     ),
     # --- local reports ---
     Mutant(

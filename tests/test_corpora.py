@@ -51,10 +51,10 @@ def test_every_corpus_that_a_benchmark_reads_is_listed(corpora):
     for path in BENCHMARKS.rglob("*.py"):
         source = path.read_text(encoding="utf-8")
         read |= set(re.findall(r'"([\w.]+\.(?:jsonl\.xz|npz|json))"', source))
-        named |= set(re.findall(r'path_of\("([\w.-]+)"\)', source))
+        named |= set(re.findall(r'(?:path_of|json_rows)\("([\w.-]+)"\)', source))
     made = {"sentences.npz"}  # by a program beside
     assert {"20news_bydate_raw.jsonl.xz", "pheme_clean.json"} <= read <= files | made
-    assert {"20news", "tweets"} <= named <= corpora.CORPORA.keys() | made
+    assert {"20news", "enron"} <= named <= corpora.CORPORA.keys() | made
     assert {f"{kind}.{name}" for kind in ("docword", "vocab") for name in ("kos.txt", "nips.txt")} <= {
         file.removesuffix(".gz") for file in files
     }

@@ -5,11 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from draw_losses import exact_draw_loss, monitor_draw
 from internals import PUBLISHED, fit_published, laplace
 from internals import sequential_kernel as _sequential
 from scipy import special, stats
 
-from skdplda.privacy import InherentPrivacyHistory, exact_draw_loss, monitor_draw
+from skdplda.privacy import InherentPrivacyHistory
 
 PRIORS = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01}
 
@@ -139,7 +140,7 @@ def test_the_kernel_measures_what_the_reference_measures(seed):
             twin = (reference.words == reference.words[i]) & (reference.docs == reference.docs[i])
             twin[i] = False
             twins = np.bincount(reference.topics[twin], minlength=4)
-            losses.append(exact_draw_loss(word, reference.topic_total, doc, *args, twin_counts_k=twins))
+            losses.append(exact_draw_loss(word, reference.topic_total, doc, *args, twin_counts=twins))
             reference.topics[i] = kernel.topics[i]
             reference.take(i, 1)
         np.testing.assert_allclose(sums, expected_sums, rtol=1e-10)

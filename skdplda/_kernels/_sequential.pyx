@@ -159,7 +159,7 @@ def sequential_sweep_monitored(
     """Do `sequential_sweep` on exact counts and measure each draw.
 
     Equivalent to `sequential_sweep` with, before each draw: word_sums[i] += monitor_draw(n_removed=1),
-    document_sums[i] += monitor_draw(n_removed=n_max), loss = exact_draw_loss(...).
+    document_sums[i] += monitor_draw(n_removed=n_max), loss = exact_draw_loss(...), of tests/draw_losses.py.
     Returns max(word_sums), max(document_sums), the largest loss and the sum of the losses of this sweep.
     """
     cdef Py_ssize_t d, i, j, k, n_topics = topic_total.shape[0]

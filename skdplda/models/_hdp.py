@@ -35,7 +35,6 @@ from skdplda.rounds._bounds import some_tokens
 # Total, tables' part and sweeps: the table of KOS in doc/theory/hdp.rst. From a total of 10 on it has parts of 0.25 and
 # 0.5 alike, and below 10 it has 0.5 ahead: a default for totals of 10 and more. Without noise: 100 sweeps, not tuned.
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
-TOPIC_WORD_PRIOR = 0.01
 COMMON = {  # of the guarantees
     "unit": "token",
     "adjacency": "replace",

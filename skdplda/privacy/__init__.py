@@ -38,15 +38,7 @@ from skdplda.privacy._mechanisms import (
     pure_mechanisms,
     without_slack,
 )
-from skdplda.privacy._monitor import (
-    InherentPrivacyHistory,
-    composed_loss,
-    exact_draw_loss,
-    monitor_draw,
-    related_draw_loss,
-    replaced_draw_loss,
-    sweep_loss,
-)
+from skdplda.privacy._monitor import InherentPrivacyHistory
 from skdplda.privacy._noise import (
     LARGEST_SCALE,
     NORM_BOUND,
