@@ -144,6 +144,10 @@ def test_one_run_p_value_bounds_a_mechanism_that_fails_with_delta():
         (lambda: audit(PrivateCGSLDA(), X, method="two-run"), "method must be"),
         (lambda: audit(object(), X), "claims nothing"),
         (lambda: audit(PrivateCGSLDA(), X, n_guesses=2000), "n_guesses must be from 2"),
+        (
+            lambda: audit(np.ones((2, 6)), X, claim=(1.0, 0.0), members=np.arange(30) < 15, n_guesses=1),
+            "n_guesses must be from 2 to n_canaries=30",
+        ),
         (lambda: audit(PrivateCGSLDA(), X, method="repeated", n_fits=4), "n_fits must be at least 8"),
         (lambda: audit(PrivateCGSLDA(), X, gdp=True), "gdp is for"),
         (lambda: audit(PrivateCGSLDA(mechanism="laplace"), X, method="repeated", gdp=True), "gdp needs"),

@@ -133,7 +133,7 @@ def related_draw_loss(beta):
 
 
 def sweep_loss(totals, beta, largest=None):
-    """Theorem 1, equation (5): all draws of a sweep, by replaced word; no count of a word in a topic is above `largest`."""
+    """Theorem 1, equation (5): all draws of a sweep, by replaced word; `largest` bounds counts in a topic."""
     totals = np.asarray(totals, dtype=float)
     largest = totals.max() if largest is None else largest
     others = np.array([np.delete(totals, word).max(initial=0.0) for word in range(len(totals))])

@@ -33,3 +33,6 @@ cdef class TokenLayout:
 
 
 cdef int check(int error) except -1
+cdef int check_rows(
+    const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, int n_words, int n_topics
+) except -1

@@ -45,6 +45,22 @@ cdef int check(int error) except -1:
     return 0
 
 
+cdef int check_rows(
+    const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, int n_words, int n_topics
+) except -1:
+    """Raise ValueError unless these are rows of a corpus, and numbers of words and topics, that a layout can hold."""
+    cdef int64_t D = indptr.shape[0] - 1
+    if not 1 <= n_topics <= 65534:
+        raise ValueError("n_topics must lie in [1, 65534]")
+    if D < 0 or D >= 2**31 - 1 or n_words < 1:
+        raise ValueError("need 0 <= documents < 2**31 - 1 and n_words >= 1")
+    if indptr[0] != 0 or indptr[D] != indices.shape[0] or np.any(np.diff(indptr) < 0):
+        raise ValueError("indptr must ascend from 0 to the number of entries")
+    if counts.shape[0] != indices.shape[0]:
+        raise ValueError("indices and counts must have the same length")
+    return 0
+
+
 cdef class TokenLayout:
     """The tokens of a corpus and their topics, and their sums; see `TokenBlocks`, which draws them."""
 
@@ -52,14 +68,7 @@ cdef class TokenLayout:
                   int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
         cdef int64_t d, e, i, n, longest = 0, D = indptr.shape[0] - 1
         cdef bint dense = n_topics <= DENSE_TOPICS
-        if not 1 <= n_topics <= 65534:
-            raise ValueError("n_topics must lie in [1, 65534]")
-        if D < 0 or D >= 2**31 - 1 or n_words < 1:
-            raise ValueError("need 0 <= documents < 2**31 - 1 and n_words >= 1")
-        if indptr[0] != 0 or indptr[D] != indices.shape[0] or np.any(np.diff(indptr) < 0):
-            raise ValueError("indptr must ascend from 0 to the number of entries")
-        if counts.shape[0] != indices.shape[0]:
-            raise ValueError("indices and counts must have the same length")
+        check_rows(indptr, indices, counts, n_words, n_topics)
         self.n_documents, self.n_words, self.n_topics = D, n_words, n_topics
         self.first_token = np.zeros(D + 1, np.int64)
         self.kind = np.zeros(D + 1, np.uint8)

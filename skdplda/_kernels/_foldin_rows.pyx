@@ -93,6 +93,24 @@ cdef class _Documents:
             self.p.indices, self.p.counts = &words[0], &values[0]
         self.p.n_topics, self.p.stride = len(alpha), rows.shape[1]
 
+    cdef visit(self, double *theta, double *probability, int n_threads):
+        """Fill topic proportions, (n, n_topics), or the probabilities of the documents' words under those given."""
+        cdef int64_t d
+        cdef int error = 0
+        cdef document_scratch *scratch
+        with nogil, parallel(num_threads=n_threads):
+            scratch = scratch_new(self.longest, self.p.stride)
+            for d in prange(self.n, schedule="dynamic", chunksize=16):
+                if scratch == NULL:
+                    error += 1
+                elif probability == NULL:
+                    fold_in_single(&self.p, scratch, d, theta + d * self.p.n_topics)
+                else:
+                    explain_document(&self.p, scratch, d, theta + d * self.p.n_topics, probability)
+            scratch_free(scratch)
+        if error:
+            raise MemoryError("not enough memory for the words of a document")
+
 
 def fold_in_rows(indptr, place, counts, rows, alpha, int max_iter, double tol, int n_threads=1):
     """Topic proportions of each document, as `_foldin.fold_in` defines them, in single precision and with jumps.
@@ -105,20 +123,8 @@ def fold_in_rows(indptr, place, counts, rows, alpha, int max_iter, double tol, i
     """
     cdef _Documents x = _Documents(indptr, place, counts, rows, alpha)
     cdef double[:, ::1] theta = np.empty((x.n, x.p.n_topics))
-    cdef int64_t d
-    cdef int error = 0
-    cdef document_scratch *scratch
     x.p.max_iter, x.p.tol = max_iter, tol
-    with nogil, parallel(num_threads=n_threads):
-        scratch = scratch_new(x.longest, x.p.stride)
-        for d in prange(x.n, schedule="dynamic", chunksize=16):
-            if scratch == NULL:
-                error += 1
-            else:
-                fold_in_single(&x.p, scratch, d, &theta[d, 0])
-        scratch_free(scratch)
-    if error:
-        raise MemoryError("not enough memory for the words of a document")
+    x.visit(&theta[0, 0] if x.n else NULL, NULL, n_threads)
     return np.asarray(theta)
 
 
@@ -130,17 +136,5 @@ def probabilities(indptr, place, rows, peak, doc_topic, int n_threads=1):
     cdef const double[:, ::1] theta = np.ascontiguousarray(doc_topic, np.float64)
     cdef _Documents x = _Documents(indptr, place, place, rows, np.ones(theta.shape[1]))
     cdef double[::1] out = np.empty(max(len(place), 1))
-    cdef int64_t d
-    cdef int error = 0
-    cdef document_scratch *scratch
-    with nogil, parallel(num_threads=n_threads):
-        scratch = scratch_new(x.longest, x.p.stride)
-        for d in prange(x.n, schedule="dynamic", chunksize=16):
-            if scratch == NULL:
-                error += 1
-            else:
-                explain_document(&x.p, scratch, d, &theta[d, 0], &out[0])
-        scratch_free(scratch)
-    if error:
-        raise MemoryError("not enough memory for the words of a document")
+    x.visit(<double *> &theta[0, 0] if x.n else NULL, &out[0], n_threads)
     return np.asarray(out)[:len(place)] * peak[place]

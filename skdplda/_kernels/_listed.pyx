@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._kernels._blocks cimport MOST_TOKENS, check
+from skdplda._kernels._blocks cimport MOST_TOKENS, check, check_rows
 from skdplda._kernels._simd cimport aligned_zeros, choose_simd
 
 __all__ = ["ListedTokens"]
@@ -81,14 +81,7 @@ cdef class ListedTokens:
     def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
                   int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
         cdef int64_t n = indices.shape[0], D = indptr.shape[0] - 1
-        if not 1 <= n_topics <= 65534:
-            raise ValueError("n_topics must lie in [1, 65534]")
-        if D < 0 or D >= 2**31 - 1 or n_words < 1:
-            raise ValueError("need 0 <= documents < 2**31 - 1 and n_words >= 1")
-        if indptr[0] != 0 or indptr[D] != n or np.any(np.diff(indptr) < 0):
-            raise ValueError("indptr must ascend from 0 to the number of entries")
-        if counts.shape[0] != n:
-            raise ValueError("indices and counts must have the same length")
+        check_rows(indptr, indices, counts, n_words, n_topics)
         check(-2 if n and (np.min(indices) < 0 or np.max(indices) >= n_words) else 0)
         check(-4 if n and np.min(counts) < 0 else 0)
         ascends = np.diff(indices) > 0
