@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from skdplda.local._channel import BitChannel, bit_epsilon_of_coin, coin_probability, randomize_bits
+from skdplda.local._channel import BitChannel, bit_epsilon_of_coin, randomize_bits
 from skdplda.local._reports import ReportBatch, make_report, make_reports, read_reports, report_size
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ __all__ = [
     "LocalRandomizer",
     "ReportBatch",
     "bit_epsilon_of_coin",
-    "coin_probability",
     "make_report",
     "make_reports",
     "randomize_bits",

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import mpmath
 import numpy as np
 
-from skdplda._arithmetic import bracket, exp, expm1, log, log1p
+from skdplda._arithmetic import bracket, expm1, log, log1p
 from skdplda._checks import MOST_THREADS, check_structure, is_integer
 from skdplda._kernels import _reports
 from skdplda._kernels._noise import system_key
@@ -62,29 +62,6 @@ def bit_epsilon_of_coin(f: float) -> float:
     if isinstance(f, (bool, np.bool_)) or not 0 <= f < 1:
         raise ValueError(f"f must be in [0, 1): 0 for no noise, below 1 or a report says nothing; got {f!r}.")
     return log((2 - f) / f) if f else math.inf
-
-
-def coin_probability(bit_epsilon: float) -> float:
-    """Probability f of a fair coin in the place of a bit, 2 / (1 + e^epsilon).
-
-    Parameters
-    ----------
-    bit_epsilon : float
-        Positive, or inf.
-
-    Returns
-    -------
-    f : float
-        In [0, 1).
-
-    Examples
-    --------
-    >>> from skdplda.local import coin_probability
-    >>> round(coin_probability(1.0986), 4)
-    0.5
-    """
-    bit_epsilon = check_epsilon(bit_epsilon)
-    return 2 / (1 + exp(bit_epsilon)) if bit_epsilon < 700 else 0.0
 
 
 @dataclass(frozen=True)
