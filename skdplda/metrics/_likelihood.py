@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from skdplda._arithmetic import exp, log, matmul, total
-from skdplda._checks import MOST_THREADS, exact_counts
+from skdplda._checks import MOST_THREADS, check_prior, exact_counts
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 from skdplda._types import ArrayLike, Matrix
@@ -275,7 +275,7 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
     X = X if checked else exact_counts(X)
     phi = _check_distributions(topic_word, "topic_word")
     _check_vocabulary(X, phi)
-    alpha = _check_prior(doc_topic_prior, len(phi))
+    alpha = check_prior("doc_topic_prior", doc_topic_prior, 1 / len(phi), len(phi))
     for name, value, kind, least in (
         ("max_iter", max_iter, Integral, 0),
         ("tol", tol, Real, 0),
@@ -320,17 +320,6 @@ def _check_vocabulary(X, topic_word):
         raise ValueError(
             f"X and the topics must have the same words, got {X.shape[1]} and {topic_word.shape[1]} columns."
         )
-
-
-def _check_prior(doc_topic_prior, n_components):
-    """Return the prior as one positive float a topic."""
-    prior = 1 / n_components if doc_topic_prior is None else doc_topic_prior
-    prior = np.asarray(prior, dtype=np.float64)
-    if prior.shape not in ((), (n_components,)) or not (np.isfinite(prior) & (prior > 0)).all():
-        raise ValueError(
-            f"doc_topic_prior must be one number or {n_components}, positive and finite, got {doc_topic_prior!r}."
-        )
-    return np.array(np.broadcast_to(prior, n_components))
 
 
 def _split(X, method):
