@@ -1,9 +1,11 @@
 """From texts to clusters and keywords: embedders, pipelines, the command and its page."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from internals import refuse_foreign
 from sklearn.base import clone
 
@@ -151,8 +153,41 @@ def test_a_text_embedder_says_what_is_wrong():
         EmbeddedTexts(np.ones((2, 2)), np.ones((3, 2)))
     with pytest.raises(ValueError, match="words must name the 2 columns"):
         EmbeddedTexts(np.ones((2, 2)), np.ones((2, 2)), ["tea"])
+    with pytest.raises(ValueError, match="word_frequencies must have a row for each of the 2 words; got 3"):
+        EmbeddedTexts(np.ones((2, 2)), np.ones((2, 2)), word_frequencies=np.ones(3))
     with pytest.raises(ValueError, match="vocabulary_share"):
         make_insights_pipeline(1.0, embedder=len, vocabulary_share=1.5)
+
+
+def test_public_frequencies_of_words_come_with_the_texts():
+    embedder = WordVectorEmbedder((["tea", "milk", "rye"], np.eye(3)), frequencies={"tea": 6, "milk": 3})
+    np.testing.assert_allclose(embedder.word_frequencies(["milk", "tea", "oat"]), np.array([3, 6, 1.5]) / 10.5)
+    words = DPCountVectorizer(public_vocabulary=["milk", "oat", "tea"])
+    texts = TextEmbedder(embedder, words).fit_transform(["tea", "milk tea", "tea rye"])
+    for part in (texts, texts[1:], texts.with_counts(texts.counts)):
+        np.testing.assert_allclose(part.word_frequencies, np.array([3, 1.5, 6]) / 10.5)
+    assert TextEmbedder(lambda texts: np.ones((len(texts), 2)), words).fit(["tea"]).word_frequencies_ is None
+    for wrong in ([1.0, 0.0, 1.0], [1.0, np.nan, 1.0], [[1.0], [1.0], [1.0]]):
+        X = EmbeddedTexts(texts.vectors, texts.counts, word_frequencies=np.array(wrong))
+        with pytest.raises(ValueError, match="word_frequencies must be 3 finite numbers above 0, one a word"):
+            EmbeddingTopics(2, epsilon=9.0).fit(X)
+
+
+def test_where_all_is_noise_clusters_are_called_by_words_that_are_frequent_elsewhere():
+    """Totals of 2,000 words in 400 texts at epsilon 1 are noise; every text has one of the first twenty words."""
+    rng = np.random.default_rng(0)
+    counts = sp.csr_array((np.ones(400, int), (np.arange(400), rng.integers(20, size=400))), shape=(400, 2000))
+    vectors, word_vectors = rng.normal(size=(400, 3)), rng.normal(size=(2000, 3))
+    frequent = np.where(np.arange(2000) < 420, 100.0, 1.0)
+
+    def named(frequencies):
+        texts = EmbeddedTexts(vectors, counts, np.arange(2000).astype(str), word_vectors, frequencies)
+        model = EmbeddingTopics(3, epsilon=0.5, delta=1e-6, random_state=0).fit(texts)
+        return (model.top_words(10).to_numpy().astype(int) < 420).mean()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert named(frequent) > 0.9 > 0.5 > named(None)
 
 
 def test_a_text_is_embedded_without_those_beside_it():

@@ -110,11 +110,14 @@ def test_candidates_are_the_nearest_words_whose_totals_stand_out():
 
 def test_totals_stand_out_by_their_noise_and_enough_words_do():
     sums = np.concatenate([np.full(LEAST_WORDS, LEAST_TOTAL * 2.1), np.full(900, LEAST_TOTAL * 1.9)])
-    assert clear_totals(sums, 2.0).sum() == LEAST_WORDS
-    assert clear_totals(sums, 1.0).all()
-    few = clear_totals(np.arange(1000.0), 1000.0)
-    assert few.sum() == LEAST_WORDS and few[-LEAST_WORDS:].all()
-    assert clear_totals(np.arange(9.0), 1000.0).all()
+    assert clear_totals(sums, 2.0, sums).sum() == LEAST_WORDS
+    assert clear_totals(sums, 1.0, sums).all()
+    likely = np.arange(1000.0)[::-1]  # frequencies decide where the totals are noise
+    few = clear_totals(np.arange(1000.0), 1000.0, likely)
+    assert few.sum() == LEAST_WORDS and few[:LEAST_WORDS].all()
+    one = clear_totals(np.eye(1000)[999] * 4000.0, 1000.0, likely)
+    assert one.sum() == LEAST_WORDS and one[999] and one[: LEAST_WORDS - 1].all()
+    assert clear_totals(np.arange(9.0), 1000.0, np.arange(9.0)).all()
 
 
 def test_closeness_is_the_cosine_with_the_centre_taken_away():

@@ -324,7 +324,8 @@ class TrainingData(NamedTuple):
     `units` are the documents of each user, as from `check_groups`; None makes each document its own privacy unit.
     `contents` are arrays that a checkpoint must belong to. `words` are the names of the columns, if these have some,
     and `prior` is what the public prior says of them, where the fit has a use for it. `transcript` is the file to keep
-    the answers in, or None. `word_vectors`, (n_words, n_features), are public, too, of counts beside embeddings.
+    the answers in, or None. `word_vectors`, (n_words, n_features), and `word_frequencies`, (n_words,), are public, too,
+    of counts beside embeddings.
     """
 
     documents: Any
@@ -335,6 +336,7 @@ class TrainingData(NamedTuple):
     prior: Any = None
     transcript: Any = None
     word_vectors: Any = None
+    word_frequencies: Any = None
 
     @property
     def on_workers(self):
@@ -566,7 +568,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         """Whether the fit is made of rounds, whose noisy sums a transcript may keep."""
         return True
 
-    def _unread(self, n_words, n_counted, grouped, words, word_vectors=None):
+    def _unread(self, n_words, n_counted, grouped, words, word_vectors=None, word_frequencies=None):
         """Return the `TrainingData` of a fit whose documents are not here."""
         return TrainingData(sp.csr_array((0, n_words), dtype=np.int32), None, grouped, (), words)
 

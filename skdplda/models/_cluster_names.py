@@ -22,7 +22,7 @@ NEAR = 16
 TOTALS_SHARE = 0.3  # of the budget of words that goes to word totals
 # Standard deviations of its noise that the total of a candidate must have, and words that may be candidates at least,
 # since clusters would have the same names if they were few.
-LEAST_TOTAL, LEAST_WORDS = 3.0, 300
+LEAST_TOTAL, LEAST_WORDS = 3.0, 400
 # A word's count counts times the square of its cosine, times what that is of its largest cosine with any cluster, over
 # this power of its frequency in all texts.
 OF_FREQUENCY = 0.25
@@ -36,11 +36,12 @@ def closeness(vectors, centre, centres):
     return matmul(grid_directions(vectors, centre), centres.T.astype(np.float64)) / LENGTH**2
 
 
-def clear_totals(sums, deviation):
-    """Return flags of the words that may be candidates, (n_words,), by their released totals."""
+def clear_totals(sums, deviation, frequencies):
+    """Return flags of the words that may be candidates, (n_words,), by their released totals and shrunk frequencies."""
     clear = sums > LEAST_TOTAL * deviation
     if np.count_nonzero(clear) < LEAST_WORDS:
-        clear[np.argsort(-sums, kind="stable")[:LEAST_WORDS]] = True
+        likely = np.where(clear, np.inf, frequencies)
+        clear[np.argsort(-likely, kind="stable")[:LEAST_WORDS]] = True
     return clear
 
 

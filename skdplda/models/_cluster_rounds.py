@@ -321,12 +321,12 @@ class ClusterKnowledge:
     def note_words(self, noisy, share):
         """Take word totals."""
         sums = noisy[:, 0] / NORM_BOUND
-        self._clear = clear_totals(sums, self.deviation(share))
         if self._plan.noiseless:
             frequencies = np.maximum(sums, 0) + 1e-12
         else:
             frequencies = shrink_frequencies(sums, self.deviation(share), self._frequencies)
         self._frequencies = frequencies / total(frequencies)
+        self._clear = clear_totals(sums, self.deviation(share), self._frequencies)
 
     def note_cluster_words(self, noisy, share, word_weights):
         """Take word counts by cluster, of words with these weights."""

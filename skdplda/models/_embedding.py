@@ -394,12 +394,12 @@ ShardedCounts
 
     def _read(self, X, groups, plan, randomness):
         X, counts, word_vectors = X
-        words = None
+        words = frequencies = None
         if isinstance(X, EmbeddedTexts):
             if counts is not None:
                 raise ValueError("counts must be None for EmbeddedTexts, which bring their own.")
             word_vectors = X.word_vectors if word_vectors is None else word_vectors
-            X, counts, words = X.vectors, X.counts, X.words
+            X, counts, words, frequencies = X.vectors, X.counts, X.words, X.word_frequencies
         shards = shards_of(X)
         if shards is not None:
             shards = shards if counts is None else paired_shards(shards, counts)
@@ -415,7 +415,8 @@ ShardedCounts
                     f"counts must have one row a document: X has {vectors.shape[0]} rows, counts {counts.shape[0]}."
                 )
         self._check_public(self.n_features_in_)
-        word_vectors = self._word_vectors(word_vectors, None if counts is None else counts.shape[1])
+        n_words = None if counts is None else counts.shape[1]
+        word_vectors, frequencies = self._word_vectors(word_vectors, n_words), _frequencies(frequencies, n_words)
         projected = projected_rows(vectors, self.projection)
         units = None if groups is None else check_groups(groups, vectors.shape[0])
         contents = [np.array([sp.issparse(vectors), counts is not None, groups is not None])]
@@ -424,11 +425,11 @@ ShardedCounts
                 contents += [np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data]
             elif matrix is not None:
                 contents.append(matrix)
-        contents += [] if word_vectors is None else [word_vectors]
+        contents += [public for public in (word_vectors, frequencies) if public is not None]
         data = TrainingData(
             Embeddings(projected, counts), units, groups is not None, (*contents, *(units or ())), words
         )
-        return data._replace(word_vectors=word_vectors)
+        return data._replace(word_vectors=word_vectors, word_frequencies=frequencies)
 
     def _read_on_workers(self, shards, groups, words, word_vectors):
         documents = self._load_on_workers(shards, groups, embedded=True)
@@ -519,6 +520,7 @@ ShardedCounts
             soft=self.assignment == "soft",
             keyword_share=self.keyword_share if n_words else 0.0,
             centre=self._public("centre"),
+            frequencies=data.word_frequencies,
             word_vectors=None if vectors is None else projected_rows(vectors, self.projection),
         )
 
@@ -529,12 +531,14 @@ ShardedCounts
         words = None if data.words is None else np.asarray(data.words, dtype=object)
         return super()._fitted_of(known, n_iter, data) | {"words_": words}
 
-    def _unread(self, n_columns, n_counted, grouped, words, word_vectors=None):
+    def _unread(self, n_columns, n_counted, grouped, words, word_vectors=None, word_frequencies=None):
         self._check_public(n_columns)
         counts = None if n_counted is None else sp.csr_array((0, n_counted), dtype=np.int32)
-        word_vectors = self._word_vectors(word_vectors, n_counted)
-        documents = Embeddings(np.empty((0, n_columns)), counts)
-        return TrainingData(documents, None, grouped, (), words, word_vectors=word_vectors)
+        public = {
+            "word_vectors": self._word_vectors(word_vectors, n_counted),
+            "word_frequencies": _frequencies(word_frequencies, n_counted),
+        }
+        return TrainingData(Embeddings(np.empty((0, n_columns)), counts), None, grouped, (), words, **public)
 
     def _model_of(self, tables, n_iter):
         sizes, deviation = tables.sizes
@@ -583,3 +587,13 @@ def concentration(sizes, sums, directions):
     resultant = min(max(resultant, 0.05), 0.95)
     square = resultant * resultant
     return resultant * (n_dimensions - square) / (1 - square)
+
+
+def _frequencies(given, n_words):
+    """Return public word frequencies that sum to 1, (n_words,), or None; refuse what are none."""
+    if given is None or n_words is None:
+        return None
+    found = np.asarray(given, np.float64)
+    if found.shape != (n_words,) or not (np.isfinite(found) & (found > 0)).all():
+        raise ValueError(f"word_frequencies must be {n_words} finite numbers above 0, one a word.")
+    return found / total(found)

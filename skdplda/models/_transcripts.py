@@ -95,7 +95,8 @@ def transcript_of(estimator, guarantee, transcript, spending, data, table_key):
         "multipliers": spending.multipliers,
     }
     arrays = {f"p_{name}": array for name, array in arrays.items()}
-    arrays |= {} if data.word_vectors is None else {"word_vectors": data.word_vectors}
+    public = {"word_vectors": data.word_vectors, "word_frequencies": data.word_frequencies}
+    arrays |= {name: array for name, array in public.items() if array is not None}
     return header, arrays | {f"a_{number}": answer for number, answer in enumerate(transcript.answers)}
 
 
@@ -238,7 +239,8 @@ class TranscriptMixin:
             model.feature_names_in_ = np.array(words, dtype=object)
         plan = model._plan()
         words = None if words is None else np.array(words, dtype=object)
-        data = model._unread(n_columns, n_counted, grouped, words, arrays.get("word_vectors"))
+        public = {name: arrays.get(name) for name in ("word_vectors", "word_frequencies")}
+        data = model._unread(n_columns, n_counted, grouped, words, **public)
         if prior is not None and held is not None:
             data = data._replace(prior=model._word_prior(data))
         if (prior is None) != (held is None) or (held is not None and fingerprint(data.prior) != held):

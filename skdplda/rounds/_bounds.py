@@ -316,7 +316,7 @@ def shortened(X):
     is left is a function of the document alone, and of no draw.
     """
     if isinstance(X, EmbeddedTexts):
-        return X if X.counts is None else EmbeddedTexts(X.vectors, shortened(X.counts), X.words, X.word_vectors)
+        return X if X.counts is None else X.with_counts(shortened(X.counts))
     counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
 
     def evenly(document, before):

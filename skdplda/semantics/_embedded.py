@@ -24,6 +24,9 @@ class EmbeddedTexts:
         The words of the columns.
     word_vectors : array-like of shape (n_words, n_dimensions) or None, default=None
         Embeddings of the words, by the same model: clusters are then called by words near their centres.
+    word_frequencies : array-like of shape (n_words,) or None, default=None
+        Public frequencies of the words, positive, on any scale: where few words stand out of the noise, clusters are
+        called by words that are frequent elsewhere.
 
     Attributes
     ----------
@@ -46,7 +49,12 @@ class EmbeddedTexts:
     """
 
     def __init__(
-        self, vectors: Any, counts: Any = None, words: ArrayLike | None = None, word_vectors: Any = None
+        self,
+        vectors: Any,
+        counts: Any = None,
+        words: ArrayLike | None = None,
+        word_vectors: Any = None,
+        word_frequencies: ArrayLike | None = None,
     ) -> None:
         check_structure(vectors, "vectors")
         check_structure(counts, "counts")
@@ -58,11 +66,12 @@ class EmbeddedTexts:
         self.words = None if words is None else np.asarray(words, dtype=object)
         if counts is not None and self.words is not None and self.words.shape != counts.shape[1:]:
             raise ValueError(f"words must name the {counts.shape[1]} columns of counts; got shape {self.words.shape}.")
-        n_vectors = None if word_vectors is None else np.shape(word_vectors)[0]
         n_words = None if counts is None else counts.shape[1]
-        if None not in (n_vectors, n_words) and n_vectors != n_words:
-            raise ValueError(f"word_vectors must have a row for each of the {n_words} words; got {n_vectors}.")
-        self.word_vectors, self.shape = word_vectors, vectors.shape
+        for name, given in (("word_vectors", word_vectors), ("word_frequencies", word_frequencies)):
+            n_rows = None if given is None else np.shape(given)[0]
+            if None not in (n_rows, n_words) and n_rows != n_words:
+                raise ValueError(f"{name} must have a row for each of the {n_words} words; got {n_rows}.")
+        self.word_vectors, self.word_frequencies, self.shape = word_vectors, word_frequencies, vectors.shape
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -71,4 +80,24 @@ class EmbeddedTexts:
         counts = self.counts
         if counts is not None:
             counts = (sp.csr_array(counts) if sp.issparse(counts) else counts)[rows]
-        return EmbeddedTexts(self.vectors[rows], counts, self.words, self.word_vectors)
+        return EmbeddedTexts(self.vectors[rows], counts, self.words, self.word_vectors, self.word_frequencies)
+
+    def with_counts(self, counts: Any) -> "EmbeddedTexts":
+        """Return the same texts with other counts of the same words.
+
+        Parameters
+        ----------
+        counts : sparse matrix of shape (n_documents, n_words)
+            Of the same texts.
+
+        Returns
+        -------
+        X : EmbeddedTexts
+            With the vectors and words of these.
+
+        Raises
+        ------
+        ValueError
+            If counts have other rows or columns.
+        """
+        return EmbeddedTexts(self.vectors, counts, self.words, self.word_vectors, self.word_frequencies)

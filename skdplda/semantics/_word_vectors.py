@@ -168,6 +168,23 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         order = np.argsort(-frequencies, kind="stable")
         return [words[i] for i in order[vectors.any(axis=1)[order]][:n_words]]
 
+    def word_frequencies(self, words: Iterable[str]) -> np.ndarray:
+        """Return the public frequencies of words, `word_frequencies` of `EmbeddedTexts`.
+
+        Parameters
+        ----------
+        words : iterable of str of length n_words
+            Words; one without a vector counts as the rarest that has one.
+
+        Returns
+        -------
+        frequencies : ndarray of shape (n_words,)
+            Positive; of all words that have vectors they sum to 1.
+        """
+        known, _, frequencies = self._table()
+        table, least = dict(zip(known, frequencies.tolist(), strict=True)), frequencies.min()
+        return np.array([table.get(word, least) for word in words], np.float64)
+
     def _table(self):
         """Return words, vectors and frequencies that sum to 1."""
         words, vectors = _pair("keyed_vectors", self.keyed_vectors)

@@ -44,6 +44,8 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         Fitted.
     word_vectors_ : ndarray of shape (n_words, n_dimensions)
         Embeddings of the words, each given to the embedder alone.
+    word_frequencies_ : ndarray of shape (n_words,) or None
+        Public frequencies of the words, of an embedder that has `word_frequencies`, as `WordVectorEmbedder` does.
     privacy_guarantee_ : PrivacyGuarantee
         Of the choice of words.
 
@@ -64,7 +66,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
     __metadata_request__transform = {"raw_documents": UNUSED}  # noqa: RUF012
 
-    _beside_released = {"vectorizer_": KNOWN, "word_vectors_": KNOWN}  # noqa: RUF012
+    _beside_released = {"vectorizer_": KNOWN, "word_vectors_": KNOWN, "word_frequencies_": KNOWN}  # noqa: RUF012
 
     def __init__(
         self, embedder: Any, vectorizer: DPCountVectorizer | None = None, n_dimensions: int | None = None
@@ -106,7 +108,10 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
 
     def _fit(self, raw_documents, groups):
         self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
-        self.word_vectors_ = self._embed(self.get_feature_names_out().tolist())
+        names = self.get_feature_names_out().tolist()
+        self.word_vectors_ = self._embed(names)
+        known = getattr(self.embedder, "word_frequencies", None)
+        self.word_frequencies_ = None if known is None else known(names)
         check_released(self)
         note_parameters(self)
         note_groups(self, users_of(self, groups))
@@ -172,7 +177,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
 
     def _embedded(self, vectors, texts):
         counts = self.vectorizer_.transform(texts)
-        return EmbeddedTexts(vectors, counts, self.get_feature_names_out(), self.word_vectors_)
+        return EmbeddedTexts(vectors, counts, self.get_feature_names_out(), self.word_vectors_, self.word_frequencies_)
 
     def _texts(self, raw_documents):
         """Return a list of the texts, which may be read once only."""
