@@ -251,7 +251,7 @@ class ClusterKnowledge:
         if kind == "clusters":
             return DirectionSums(self._n_dimensions, centre, centres, sharpness=self._sharpness())
         if kind == "cluster_votes":
-            return ClusterVotes(centre, centres, self._word_weights.T / WORD_LEVELS, *self._shrunk())
+            return ClusterVotes(centre, centres, self._word_weights.T / WORD_LEVELS, *self._judged())
         weights = np.ones(self.n_words) if self._frequencies is None else self._frequencies * self.n_words
         weights = np.clip(power(np.maximum(weights, 1e-300), -0.25), LEAST_WEIGHT, MOST_WEIGHT)
         weights = np.rint(WORD_LEVELS * weights).astype(np.int64)
@@ -368,6 +368,20 @@ class ClusterKnowledge:
             base = self._frequencies[:, None] * masses
         ratios, left = shrink_ratios(self._cells, base, deviation)
         return base * ratios, left
+
+    def _judged(self):
+        """Return what documents vote on, as `_shrunk` does.
+
+        With words' vectors, clusters differ in their candidates alone: the noise in other words would cost a text more
+        than these tell. All clusters together have the word frequencies, or a cluster could be nearer to these than all.
+        """
+        counts, left = self._shrunk()
+        if self._candidates is None:
+            return counts, left
+        base = self._expected()
+        counts, left = np.where(self._candidates, counts, base), np.where(self._candidates, left, 0.0)
+        scale = (total(base, axis=1) / total(counts, axis=1))[:, None]
+        return counts * scale, left * scale
 
     def _word_noise(self):
         return self.deviation(self._cell_share) * WORD_LEVELS / self._word_weights
