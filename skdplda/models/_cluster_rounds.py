@@ -40,6 +40,7 @@ from skdplda.models._cluster_names import (
 from skdplda.priors._seeding import cluster_centres
 from skdplda.priors._shrinkage import shrink_frequencies, shrink_ratios
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND
+from skdplda.rounds._held_out import together
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._queries import ENOUGH_VOTES, normalized_rows
 from skdplda.rounds._spending import BudgetPlan, growing
@@ -373,15 +374,13 @@ class ClusterKnowledge:
         """Return what documents vote on, as `_shrunk` does.
 
         With words' vectors, clusters differ in their candidates alone: the noise in other words would cost a text more
-        than these tell. All clusters together have the word frequencies, or a cluster could be nearer to these than all.
+        than these tell. Without, the counts of all clusters know the word frequencies better than the word totals do.
         """
         counts, left = self._shrunk()
         if self._candidates is None:
             return counts, left
-        base = self._expected()
-        counts, left = np.where(self._candidates, counts, base), np.where(self._candidates, left, 0.0)
-        scale = (total(base, axis=1) / total(counts, axis=1))[:, None]
-        return counts * scale, left * scale
+        counts = np.where(self._candidates, counts, self._expected())
+        return together(counts, np.where(self._candidates, left, 0.0), self._frequencies)
 
     def _word_noise(self):
         return self.deviation(self._cell_share) * WORD_LEVELS / self._word_weights

@@ -278,10 +278,11 @@ ShardedCounts
             super()._warn_fitted()
         else:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
+            deviations = f"{self._clear_deviations():g} standard deviations, {self.size_deviation_:.4g} each"
             warn(
                 f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"
-                f" noise: their released sizes are below {self._clear_deviations():g} standard deviations, {self.size_deviation_:.4g}"
-                f" each. Use at most {most}, a larger epsilon, or more texts.",
+                f" noise: their released sizes are below {deviations}. Use at most {most}, a larger epsilon,"
+                " or more texts.",
                 UserWarning,
             )
 

@@ -501,8 +501,8 @@ def warn_of_noise(model):
     prior = ", a public prior" if model.get_params().get("prior", model) is None else ""
     warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
-        f" below {np.max(model._noise_floor()):.2g}, and the largest of all is {most:.2g}. More documents, fewer topics than"
-        f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or a larger"
+        f" below {np.max(model._noise_floor()):.2g}, and the largest of all is {most:.2g}. More documents, fewer topics"
+        f" than {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or a larger"
         f" epsilon than {epsilon:.4g}, that of this fit alone, would help.",
         NoisyTopicsWarning,
     )
