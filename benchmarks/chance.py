@@ -6,9 +6,9 @@ are shuffled. `EmbeddingTopics` gets the sum of the GloVe vectors of a document'
 
 A topic is called real where `topic_info` does not mark it as noise. A row has how many are, of how many; whether
 documents voted for topics at all; and, where nothing is shuffled, how many topics match one of a fit without noise on
-the same documents (cosine above `cosine`), and how many of these are called real. Words of clusters are largely those of all, so that
-clusters are also matched by their texts: "same texts" are those that share with one of the fit without noise more than
-half of the texts which either has.
+the same documents (cosine above `cosine`), and how many of these are called real. Words of clusters are
+largely those of all, so that clusters are also matched by their texts: "same texts" are those that share with one of
+the fit without noise more than half of the texts which either has.
 
     python benchmarks/chance.py --only model=VIPSLDA corpus=KOS
 """
