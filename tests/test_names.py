@@ -191,7 +191,7 @@ def test_clusters_are_voted_on_by_the_words_that_are_asked_for():
     Noise has a deviation of 3.8, and votes are to exceed 1.65 of them.
     """
     assert not fit(8.0)[0].topic_info()["noise"].any()
-    X, counts, _, vectors = corpus()
+    _, counts, _, vectors = corpus()
     tokens = np.random.default_rng(0).permutation(np.repeat(np.nonzero(counts)[1], counts[np.nonzero(counts)]))
     shuffled = np.zeros(counts.shape, int)
     np.add.at(shuffled, (np.repeat(np.arange(len(counts)), counts.sum(axis=1)), tokens), 1)
