@@ -731,7 +731,7 @@ def test_topics_with_noise_are_voted_on_beside_the_word_frequencies():
     assert_allclose(scaled.sum(axis=1), frequencies * counts.sum(), rtol=1e-12)
     assert_allclose(left, np.repeat(scaled[:, 1:2] / counts[:, 1:2], 2, axis=1), rtol=1e-12)
     found = [gains_of_unseen(X, table, None, 0.5, np.full(4, 0.1), 1).mean() for table in (counts, scaled)]
-    assert found[0] > 0.3 and found[1] < -0.05
+    assert found[0] > 0.1 and found[1] < -0.05
 
 
 @pytest.mark.parametrize("model", MODELS)
