@@ -52,7 +52,7 @@ INTERNALS = {
     "models._hdp_accounting": "HybridPlan, RESERVE",
     "rounds._adaptive": "* as adaptive, Knowledge, LATE_SHARE, least_share, planned_noise",
     "rounds._checkpoint": "* as checkpoint",
-    "rounds._held_out": "gains_of_unseen, own_parts, unseen",
+    "rounds._held_out": "gains_of_unseen, own_parts, together, unseen",
     "rounds._loop": "converse, rounds_of",
     "rounds._spending": "* as spending",
     "rounds._tables": "SmoothedTables, initial_table, model_noise",

@@ -34,6 +34,7 @@ from internals import (
     settings_of,
     shortened,
     shrink_frequencies,
+    together,
     unseen,
     word_weights,
 )
@@ -715,6 +716,22 @@ def test_own_parts_and_gains_are_those_of_a_slow_reference(of_users):
             expected[d] = n[held_out] @ np.log(phi[held_out] @ theta / common[held_out])
     assert_allclose(gains, expected, atol=0.02)
     assert np.abs(expected).max() > 0.3
+
+
+def test_topics_with_noise_are_voted_on_beside_the_word_frequencies():
+    """A topic with more noise than others would make the frequencies of all wrong, and these better than all.
+
+    So they agree with the word frequencies together, in which documents without topics gain nothing on average.
+    """
+    rng, frequencies = np.random.default_rng(4), np.random.default_rng(3).dirichlet(np.ones(40))
+    X = sp.csr_array(rng.multinomial(20, frequencies, size=4000))
+    counts = 100 * np.repeat(frequencies[:, None], 4, axis=1)
+    counts[:, 0] *= 3 * rng.lognormal(sigma=0.7, size=40)
+    scaled, left = together(counts, np.ones((40, 2)), frequencies)
+    assert_allclose(scaled.sum(axis=1), frequencies * counts.sum(), rtol=1e-12)
+    assert_allclose(left, np.repeat(scaled[:, 1:2] / counts[:, 1:2], 2, axis=1), rtol=1e-12)
+    found = [gains_of_unseen(X, table, None, 0.5, np.full(4, 0.1), 1).mean() for table in (counts, scaled)]
+    assert found[0] > 0.1 and found[1] < -0.05
 
 
 @pytest.mark.parametrize("model", MODELS)

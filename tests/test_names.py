@@ -176,6 +176,33 @@ def test_noise_alone_marks_hardly_a_word():
     assert (rms_of(model.signal_to_noise_, model.keyword_scores_ >= 0) < 1).all()
 
 
+@pytest.mark.parametrize("n_asked", [3, 75, 1000])
+def test_clusters_of_noise_are_marked_nineteen_times_in_twenty(n_asked):
+    """Of 20,000 clusters of noise; five deviations of their share, and 0.004 for the quantile's error at 3 words."""
+    rng, model, n = np.random.default_rng(11), EmbeddingTopics(20_000), 20_000
+    model.keyword_scores_ = np.where(np.arange(n_asked + 5) < n_asked, 0.0, -1.0) * np.ones((n, 1))
+    model.signal_to_noise_ = rng.normal(size=(n, n_asked + 5)).astype(np.float32)
+    model.topic_signal_to_noise_ = model._topic_signal()
+    found = np.mean(model._topic_signal() >= model._noise_floor())
+    assert abs(found - 0.05) < 5 * np.sqrt(0.05 * 0.95 / n) + 0.004
+    assert model._clear_deviations() < 1.65  # of a size, too: both say that it is there, or it is noise
+
+
+def test_clusters_are_voted_on_by_the_words_that_are_asked_for():
+    """Texts have some two words that tell: votes were 311 for them, and -145 where these are shuffled.
+
+    Noise has a deviation of 3.8, and votes are to exceed 1.65 of them.
+    """
+    assert not fit(8.0)[0].topic_info()["noise"].any()
+    _, counts, _, vectors = corpus()
+    tokens = np.random.default_rng(0).permutation(np.repeat(np.nonzero(counts)[1], counts[np.nonzero(counts)]))
+    shuffled = np.zeros(counts.shape, int)
+    np.add.at(shuffled, (np.repeat(np.arange(len(counts)), counts.sum(axis=1)), tokens), 1)
+    model = EmbeddingTopics(K, epsilon=8.0, public_rows=np.eye(8)[:K])
+    model.fit(EmbeddedTexts(shuffled @ vectors, sp.csr_array(shuffled), NAMES, vectors))
+    assert model.topic_info()["noise"].all()
+
+
 def test_a_file_keeps_the_order_of_words_and_the_marks(tmp_path):
     model, *_ = fit(epsilon=1.0)
     release(model, feature_names=NAMES.tolist()).save(tmp_path / "clusters.zip")

@@ -40,6 +40,7 @@ from skdplda.models._cluster_names import (
 from skdplda.priors._seeding import cluster_centres
 from skdplda.priors._shrinkage import shrink_frequencies, shrink_ratios
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND
+from skdplda.rounds._held_out import together
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._queries import ENOUGH_VOTES, normalized_rows
 from skdplda.rounds._spending import BudgetPlan, growing
@@ -251,7 +252,7 @@ class ClusterKnowledge:
         if kind == "clusters":
             return DirectionSums(self._n_dimensions, centre, centres, sharpness=self._sharpness())
         if kind == "cluster_votes":
-            return ClusterVotes(centre, centres, self._word_weights.T / WORD_LEVELS, *self._shrunk())
+            return ClusterVotes(centre, centres, self._word_weights.T / WORD_LEVELS, *self._judged())
         weights = np.ones(self.n_words) if self._frequencies is None else self._frequencies * self.n_words
         weights = np.clip(power(np.maximum(weights, 1e-300), -0.25), LEAST_WEIGHT, MOST_WEIGHT)
         weights = np.rint(WORD_LEVELS * weights).astype(np.int64)
@@ -368,6 +369,18 @@ class ClusterKnowledge:
             base = self._frequencies[:, None] * masses
         ratios, left = shrink_ratios(self._cells, base, deviation)
         return base * ratios, left
+
+    def _judged(self):
+        """Return what documents vote on, as `_shrunk` does.
+
+        With words' vectors, clusters differ in their candidates alone: the noise in other words would cost a text more
+        than these tell. Without, the counts of all clusters know the word frequencies better than the word totals do.
+        """
+        counts, left = self._shrunk()
+        if self._candidates is None:
+            return counts, left
+        counts = np.where(self._candidates, counts, self._expected())
+        return together(counts, np.where(self._candidates, left, 0.0), self._frequencies)
 
     def _word_noise(self):
         return self.deviation(self._cell_share) * WORD_LEVELS / self._word_weights

@@ -29,7 +29,8 @@ from skdplda.models._cluster_names import rms_of
 from skdplda.models._topics import NAMING, distinct_triples
 from skdplda.semantics import EmbeddedTexts
 
-CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
+CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have, where no words say that it is there
+ONE_IN_TWENTY = 1.645  # the same, where words are known; noise exceeds as many deviations once in twenty times
 PROJECTION_SEED = 0  # of public random projections
 BLOCK_ROWS = 4096  # at a time
 
@@ -239,7 +240,9 @@ class BaseClusterModel(BaseTopicModel):
             released size, with "documents_deviation", its `size_deviation_`. Of a fit with `groups` these two are
             called "weight" and "weight_deviation": what a user adds to all clusters is bounded jointly, so that a size
             is a weight of users, to be compared with other clusters', and their sum no number of users. "noise" is
-            true of clusters below three standard deviations, too.
+            true of clusters whose size or whose words noise alone would reach in one of twenty cases; of all whose
+            words do not tell of documents, as these voted; and, where no words are known, of sizes below three
+            standard deviations.
         """
         self._check_words()
         info, name = super().topic_info(n_words, feature_names), self._size_name()
@@ -258,7 +261,27 @@ class BaseClusterModel(BaseTopicModel):
 
     def _clear_clusters(self):
         """Return whether each cluster's size stands out of its noise, (n_components,)."""
-        return self.cluster_sizes_ > CLEAR * self.size_deviation_
+        return self.cluster_sizes_ > self._clear_deviations() * self.size_deviation_
+
+    def _clear_deviations(self):
+        """Return how many deviations of its noise a cluster's size must have.
+
+        Where words are known these are tested, too, and both tests must say that a cluster is there: of clusters that
+        are noise in one or both of them, one in twenty passes.
+        """
+        return CLEAR if self._word_signal() is None else ONE_IN_TWENTY
+
+    def _noise_floor(self):
+        """Return the signal-to-noise ratios that clusters of noise exceed once in twenty times, (n_components,).
+
+        Squares of noise in n words add up to chi-square of n degrees of freedom; its quantile is by Wilson and Hilferty
+        (1931).
+        """
+        scores, cells = self._scores(), self._word_signal()
+        n = np.full(len(cells), cells.shape[1]) if scores is None else np.count_nonzero(scores >= 0, axis=1)
+        spread = 2 / (9 * np.maximum(n, 1))
+        quantile = 1 - spread + ONE_IN_TWENTY * np.sqrt(spread)
+        return np.sqrt(quantile * quantile * quantile - 1)
 
     def _vocabulary(self):
         return self.words_

@@ -36,7 +36,7 @@ from skdplda.models._cluster_rounds import (
     PublicStart,
     cluster_shares,
 )
-from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
+from skdplda.models._clusters import BaseClusterModel, projected_rows
 from skdplda.privacy import COLUMNS, Randomness, seeded_guarantee
 from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
@@ -278,10 +278,11 @@ ShardedCounts
             super()._warn_fitted()
         else:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
+            deviations = f"{self._clear_deviations():g} standard deviations, {self.size_deviation_:.4g} each"
             warn(
                 f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"
-                f" noise: their released sizes are below {CLEAR:g} standard deviations, {self.size_deviation_:.4g}"
-                f" each. Use at most {most}, a larger epsilon, or more texts.",
+                f" noise: their released sizes are below {deviations}. Use at most {most}, a larger epsilon,"
+                " or more texts.",
                 UserWarning,
             )
 

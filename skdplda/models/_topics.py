@@ -474,12 +474,16 @@ class TopicsMixin:
         cells = self._word_signal()
         return None if cells is None else cells > math.sqrt(2 * log(max(2, cells.shape[1])))
 
+    def _noise_floor(self):
+        """Return the signal-to-noise ratio below which a topic is noise, a number or (n_components,)."""
+        return NOISE_FLOOR
+
     def _noise_topics(self):
         """Return whether each topic is noise, (n_components,), or None."""
         signal, clear = self._topic_signal(), self._clear_words()
         if signal is None:
             return None
-        noise = np.asarray(signal) < NOISE_FLOOR
+        noise = np.asarray(signal) < self._noise_floor()
         n = 0 if clear is None else min(CLEAR_WORDS, clear.shape[1])
         if n and (noise & (clear.sum(axis=1) >= n)).any():  # else words need not be sorted
             top = np.argsort(-self._relevance(RELEVANCE), axis=1, kind="stable")[:, :n]
@@ -497,8 +501,8 @@ def warn_of_noise(model):
     prior = ", a public prior" if model.get_params().get("prior", model) is None else ""
     warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
-        f" below {NOISE_FLOOR:g}, and the largest of all is {most:.2g}. More documents, fewer topics than"
-        f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or a larger"
+        f" below {np.max(model._noise_floor()):.2g}, and the largest of all is {most:.2g}. More documents, fewer topics"
+        f" than {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or a larger"
         f" epsilon than {epsilon:.4g}, that of this fit alone, would help.",
         NoisyTopicsWarning,
     )

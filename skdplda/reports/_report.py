@@ -24,7 +24,6 @@ from skdplda.reports._pictures import topic_circles, tree_picture
 __all__ = ["report"]
 
 N_WORDS = 10  # of a topic, on its card
-NOISE_FLOOR = 1.0  # signal-to-noise ratio below which there is more noise than topic
 DEVIATIONS = 2.0  # of the noise, that the line at the end of a bar has to either side
 NEAR = 3  # pairs of topics that the text names
 MOST_PICTURED = 200  # topics; of more, circles cover each other and trees have no end: a table says which are alike

@@ -16,6 +16,7 @@ from skdplda.priors._public import WordPrior
 from skdplda.priors._seeding import starting_topics
 from skdplda.priors._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
+from skdplda.rounds._held_out import together
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._queries import (
     BLEND,
@@ -390,7 +391,7 @@ class Knowledge:
         They are mixed with the word frequencies; where a prior is inferred, they have one of those in question.
         """
         counts, left = self._shrunk()
-        counts = counts[:, : self.n_apart + MOST_OTHERS]
+        counts, left = together(counts[:, : self.n_apart + MOST_OTHERS], left, self.proven_frequencies())
         if self.infers:  # judges have added nothing
             return TopicVotes(counts, priors_of(counts)[VOTED_PRIOR])
         weights = self._word_weights() if self._weighted else None

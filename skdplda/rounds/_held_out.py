@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from skdplda._arithmetic import log, matmul, total
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 
-__all__ = ["gains_of_unseen", "own_parts", "unseen"]
+__all__ = ["gains_of_unseen", "own_parts", "together", "unseen"]
 
 # Of a fold-in: most updates, and the relative change below which it ends.
 MAX_ITER, TOL = 100, 1e-3
@@ -70,6 +70,16 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
     lost = total(own[:, :n_apart], axis=1) / np.maximum(total(cells[:, :n_apart], axis=1), 1e-300)
     own[:, n_apart:] = np.minimum(lost, 1)[:, None] * cells[:, n_apart:]
     return own
+
+
+def together(counts, left, frequencies):
+    """Return topics that together have these word frequencies, and what of a contribution is left in them.
+
+    `counts`, (n_words, n_topics), and `left`, as in `own_parts`, are scaled word by word. Else a topic with more noise
+    than others makes the frequencies of all wrong, and these explain documents better, where no topics are.
+    """
+    scale = (frequencies * (total(counts) / np.maximum(total(counts, axis=1), 1e-300)))[:, None]
+    return counts * scale, left * scale
 
 
 def gains_of_unseen(X, counts, own, blend, prior, n_threads):
