@@ -104,15 +104,13 @@ class BaseTopicModel(
     def transform(self, X: Matrix) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
 
-        Each row depends on its own document and on the released topics only, never on other rows: nothing of
-        the training documents is used. The proportions of a *training* document, or of any other private one,
-        are that document's data, and the guarantee does not cover publishing them.
+        A row depends on its document and the released topics only. The proportions of a private document are that
+        document's data: the guarantee does not cover them.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DiskCounts of shape (n_documents, n_words)
-            Word counts. Those of a `skdplda.datasets.DiskCounts` are read some thousand documents at a time. `PCTD`
-            takes a `UnitMatrix`, too.
+            Word counts; for `PCTD` a `UnitMatrix`, too.
 
         Returns
         -------
@@ -121,10 +119,8 @@ class BaseTopicModel(
 
         Raises
         ------
-        NotFittedError
-            If the model is not fitted.
         ValueError
-            If X is no matrix of counts or has another number of words.
+            If X is no matrix of counts or has another number of words, or the model is not fitted (`NotFittedError`).
         """
         check_is_fitted(self)
         if isinstance(X, DiskCounts):
@@ -161,8 +157,7 @@ class BaseTopicModel(
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of each document.
         method : {"document-completion", "fold-in"}, default="document-completion"
-            Fold in one half of each document's tokens and judge the other, or judge the same tokens that were
-            folded in (the papers' way, optimistic).
+            Whether one half of a document's tokens is folded in and the other judged, or the same (optimistic).
 
         Returns
         -------
@@ -174,9 +169,7 @@ class BaseTopicModel(
     def score_samples(
         self, X: Matrix, method: Literal["document-completion", "fold-in"] = "document-completion"
     ) -> np.ndarray:
-        """Mean held-out log-likelihood per token of each document; larger is better.
-
-        The numbers of private documents are these documents' data, as with `transform`.
+        """Mean held-out log-likelihood per token of each document: of private ones, private, as `transform`.
 
         Parameters
         ----------
@@ -227,25 +220,17 @@ class BaseTopicModel(
     def to_gensim(self, feature_names: ArrayLike | None = None) -> Any:
         """Make a gensim `LdaModel` of the fitted topics.
 
-        It holds what is released and nothing else, and gensim can show, save and load it and infer the topics of
-        documents. It cannot be updated: that would be a fit without noise.
+        It holds released values only, and cannot be updated: that would be a fit without noise.
 
         Parameters
         ----------
         feature_names : array-like of str of shape (n_words,), default=None
-            The vocabulary. None takes the words that the model knows, else column numbers as "x0", "x1", ...
+            As in `top_words`.
 
         Returns
         -------
         model : gensim.models.LdaModel
             Its `get_topics()` are `topic_word_`, in single precision.
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If the names do not fit the vocabulary.
         """
         check_is_fitted(self)
         return make_gensim_model(self.topic_word_, self._names_of_words(feature_names), self._prior_of_topics())
@@ -404,19 +389,16 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
-            Word counts over a public, or privately selected, vocabulary; `PCTD` takes a `UnitMatrix` of semantic units,
-            and makes each word of a plain matrix a unit, which a warning says. Those of a
-            `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers. `VIPSLDA` takes a
-            `skdplda.datasets.DiskCounts` too, and reads it in each round; it must not change meanwhile. Of a document
-            of more than 2**20 tokens so many take part, in its proportions; a count above 2**31 - 1 is taken as that.
+            Word counts over a public, or privately selected, vocabulary; for `PCTD` a `UnitMatrix`, for `VIPSLDA` a
+            `skdplda.datasets.DiskCounts`, too, which must not change meanwhile. Shards stay on their workers. Of a
+            document of more than 2**20 tokens so many take part; a count above 2**31 - 1 is taken as that.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
             The user of each document: the guarantee then is for all documents of one user together. Not for
             `PCTD(noise="units")`.
         transcript : path-like, default=None
-            A new file for all that the fit asks and the noisy answers, once it is done: what the guarantee covers, and
-            nothing else. `from_transcript` makes other models of it, for nothing. Only with noise, in rounds.
+            A new file for the noisy answers, of which `from_transcript` makes other models. Only with noise, in rounds.
 
         Returns
         -------
@@ -468,17 +450,15 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         groups : array-like of shape (n_documents,), default=None
             As in `fit`.
         released : {"topics", "frequent", "words", "votes", "priors", "vector_votes", "vectors"}, default="topics"
-            Which release; all but the first only of fits whose releases divide the budget. "frequent" is topics of the
-            first half of the words, votes and priors are on the first topics, and "vector_votes" and "vectors" need a
-            `prior` of vectors.
+            Which release; others than topics where releases divide the budget. "frequent": topics of the first half of
+            the words. "vector_votes" and "vectors" need a `prior` of vectors.
         rounds_before : int, default=0
-            Rounds of topics before it, all from the first table: what they leave hidden moves later ones.
+            Rounds of topics before it, all from the first table.
 
         Returns
         -------
         sums : skdplda.rounds.Bounded
-            Its `total` is the sum of the units' contributions in fixed point, `norm` the order of the norm in which
-            each of them is bounded, and `bound` the bound.
+            `total`, the sum of contributions in fixed point; `bound` of each, in the norm of order `norm`.
 
         Raises
         ------

@@ -31,6 +31,21 @@ class HintsMixin:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = _hinting(cls.__init__)
+        for name, request in list(vars(cls).items()):
+            if name.startswith("set_") and name.endswith("_request") and not isinstance(request, _BriefRequest):
+                setattr(cls, name, _BriefRequest(request, name.removeprefix("set_").removesuffix("_request")))
+
+
+class _BriefRequest:
+    """A `set_..._request` method of scikit-learn, with a docstring of a line in place of thirty in `help`."""
+
+    def __init__(self, request, method):
+        self.request, self.method = request, method
+
+    def __get__(self, instance, owner=None):
+        found = self.request.__get__(instance, owner)
+        found.__doc__ = f"Say which metadata a meta-estimator passes to `{self.method}`, as in scikit-learn's guide."
+        return found
 
 
 def _hinting(init):

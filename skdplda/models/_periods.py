@@ -49,6 +49,19 @@ class TopicCounts:
         Standard deviation of the noise in a cell, in documents (users). A public number.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed for these counts. The model has its own guarantee.
+
+    Examples
+    --------
+    >>> from skdplda import PrivacyGuarantee
+    >>> from skdplda.releases import ReleasedTopicModel
+    >>> topics, words = [[0.6, 0.4, 0.0], [0.0, 0.1, 0.9]], ["pear", "plum", "zinc"]
+    >>> model = ReleasedTopicModel(topics, words, privacy_guarantee=PrivacyGuarantee(epsilon=1.0), text={})
+    >>> texts, days = ["a pear, a plum"] * 900 + ["zinc!"] * 900, ["2030-01-10"] * 900 + ["2030-02-03"] * 900
+    >>> months = model.topics_over_time(texts, days, bins=["2030-01-01", "2030-02-01", "2030-03-01"], epsilon=1.0)
+    >>> months.shares.idxmax(axis=1).tolist()
+    ['topic_0', 'topic_1']
+    >>> months.privacy_guarantee_
+    PrivacyGuarantee(epsilon=1, delta=0, document, add-remove, central, proven)
     """
 
     counts: pd.DataFrame
@@ -120,55 +133,33 @@ class PeriodsMixin:
         """Count the topics of private documents in periods of time: a small private release of its own.
 
         It spends `epsilon` on these documents, beside what the model has spent. A document outside of all periods, or
-        without a readable time, counts nowhere, and no message tells of it. The budget of an open `PrivacyAccountant`
-        is checked before X is read, and charged before the release.
+        without a readable time, counts nowhere, and no message tells of it. Proof: "Topics over time" in the theory
+        guide, Theorem 1.
 
         Parameters
         ----------
         X : array-like, sparse matrix or sequence of str
-            The documents, as `transform` takes them: counts of words, or texts for a released model that cuts them.
+            The documents, as `transform` takes them.
         timestamps : array-like of shape (n_documents,)
-            When each document was written: dates if `bins` has dates, numbers if it has numbers. Times without a zone
-            are taken as UTC.
+            When each document was written: dates (in UTC without a zone), or numbers, as in `bins`.
         bins : array-like of shape (n_periods + 1,)
-            Edges of the periods, increasing. The first period holds its first edge and not its last. They are
-            published: choose them without looking at the documents.
+            Edges of the periods, increasing; a period holds its first edge. Published: choose them without looking.
         epsilon : float
             Privacy loss of the counts, for one document or user; a pure epsilon, without a delta. `inf`: exact counts.
         groups : array-like of shape (n_documents,), default=None
-            The user of each document: the guarantee then is for all documents of one user together.
+            As in `fit`.
 
         Returns
         -------
         counts : TopicCounts
-            `counts`, `shares` and `signal_to_noise` are tables of periods and topics; `privacy_guarantee_` is that of
-            the counts.
+            Tables of periods and topics, and `privacy_guarantee_`, that of the counts.
 
         Raises
         ------
-        NotFittedError
-            If the model is not fitted.
         BudgetExceededError
             If an open accountant cannot afford the release. No data were read.
         ValueError
             If bins are no increasing edges, or arguments differ in length.
-
-        References
-        ----------
-        .. [1] "Topics over time" in the theory guide, Theorem 1.
-
-        Examples
-        --------
-        >>> from skdplda import PrivacyGuarantee
-        >>> from skdplda.releases import ReleasedTopicModel
-        >>> topics, words = [[0.6, 0.4, 0.0], [0.0, 0.1, 0.9]], ["pear", "plum", "zinc"]
-        >>> model = ReleasedTopicModel(topics, words, privacy_guarantee=PrivacyGuarantee(epsilon=1.0), text={})
-        >>> texts, days = ["a pear, a plum"] * 900 + ["zinc!"] * 900, ["2030-01-10"] * 900 + ["2030-02-03"] * 900
-        >>> months = model.topics_over_time(texts, days, bins=["2030-01-01", "2030-02-01", "2030-03-01"], epsilon=1.0)
-        >>> months.shares.idxmax(axis=1).tolist()
-        ['topic_0', 'topic_1']
-        >>> months.privacy_guarantee_
-        PrivacyGuarantee(epsilon=1, delta=0, document, add-remove, central, proven)
         """
         edges = _checked_edges(bins)
         labels = edges[:-1].rename("period")
@@ -186,9 +177,9 @@ class PeriodsMixin:
         X : array-like, sparse matrix or sequence of str
             The documents, as `transform` takes them.
         y : array-like of shape (n_documents,)
-            The class of each document. One that is not among `classes` counts nowhere, and no message tells of it.
+            The class of each document; it counts nowhere if not among `classes`.
         classes : array-like of shape (n_classes,)
-            The classes to count, all different. They are published: a list from the documents would tell which occur.
+            The classes to count, all different. Published: not to be taken from the documents.
         epsilon, groups : as in `topics_over_time`
             Of the counts.
 
@@ -199,8 +190,6 @@ class PeriodsMixin:
 
         Raises
         ------
-        NotFittedError
-            If the model is not fitted.
         BudgetExceededError
             If an open accountant cannot afford the release. No data were read.
         ValueError

@@ -49,20 +49,17 @@ class TopicsMixin:
         n_words : int, default=10
             Words a topic; all, where the vocabulary has fewer.
         feature_names : array-like of str of shape (n_words,), default=None
-            The vocabulary. None takes that of a released model or `feature_names_in_`, else column numbers as "x0",
-            "x1", ...
+            The vocabulary. None: the words that the model knows, else "x0", "x1", ...
         relevance : float, default=0.8
-            How words that stand out are ordered, and then the others, as in :func:`~skdplda.metrics.topic_relevance`,
-            called lambda there: 1 by their probability in the topic, 0 by how much more probable they are in it than in
-            all topics.
+            Order, as lambda of :func:`~skdplda.metrics.topic_relevance`: 1 by probability in the topic, 0 by how much
+            more probable than in all topics.
         mark_noise : bool, default=False
-            Whether words that do not stand out of the noise are put into parentheses, where the noise is known.
+            Whether words that do not stand out of the noise are put into parentheses.
 
         Returns
         -------
         words : DataFrame of shape (n_components, n_shown)
-            One row a topic, most relevant first, and what may be noise last; the index holds the names of
-            `get_feature_names_out`.
+            One row a topic, by name; most relevant first, and what may be noise last.
 
         Raises
         ------
@@ -79,8 +76,6 @@ class TopicsMixin:
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """A table of the topics: names, sizes, words, and how far each stands out of the noise.
 
-        It is made of released values and public noise, so that it may be published like the model.
-
         Parameters
         ----------
         n_words : int, default=10
@@ -91,12 +86,10 @@ class TopicsMixin:
         Returns
         -------
         info : DataFrame of shape (n_components, 5)
-            One row a topic, by number. "name"; "size", its share of the released counts, nan where none are released;
-            "words", a list, most relevant first; "signal_to_noise", by which its words stand out of those of all
-            topics, in standard deviations of the noise, nan where that is not known or there is one topic; "noise",
-            whether that is below 1 and its ten top words are not all clear, missing likewise. This tells of the noise
-            added for privacy. That topics are there by chance, documents vote on in some fits, which are then all
-            noise; in the others texts without any topics have clear ones, too.
+            One row a topic, by number: "name"; "size", its share of the released counts; "words", most relevant first;
+            "signal_to_noise", by which they stand out of those of all topics, in standard deviations of the noise of
+            privacy (not of chance); "noise", whether that is below 1 and its ten top words are not all clear. Missing
+            where it is not known.
 
         Raises
         ------
@@ -127,21 +120,17 @@ class TopicsMixin:
         Parameters
         ----------
         word : str
-            A word of the vocabulary; or any word that public vectors know, which stands for the word that is nearest
-            to it among those of the vocabulary.
+            A word of the vocabulary, or one that public vectors know: the nearest of the vocabulary is taken.
         feature_names : array-like of str of shape (n_words,), default=None
             As in `top_words`.
         word_vectors : PublicPrior or None, default=None
-            Public vectors of words, as by `PublicPrior.from_vectors`. None: those of the model's `prior`, where it has
-            one; a released model has none.
+            As by `PublicPrior.from_vectors`. None: those of the model's `prior`; a released model has none.
 
         Returns
         -------
         topics : DataFrame of shape (n_components, 6)
-            One row a topic, by number. "name"; "share" of the word's occurrences that the topic has, by the released
-            sizes; "probability" of the word in the topic; "rank" among the topic's words by relevance, from 1;
-            "noise", whether the word does not stand out of the noise there, missing where the noise is not known;
-            "word", the word of the vocabulary that was looked up.
+            One row a topic, by number: "name"; "share" of the word's occurrences; "probability" of the word in the
+            topic; "rank" there by relevance, from 1; "noise", whether it does not stand out there; "word", as found.
 
         Raises
         ------
@@ -219,16 +208,15 @@ class TopicsMixin:
         Parameters
         ----------
         function : callable or None, default=None
-            Makes a name of a list of words of one topic, most relevant first, and is given nothing else. None: the
-            first three words, with commas between. A topic of which another one has the same three takes the next of
-            its first ten in the place of the third.
+            Makes a name of a topic's words, most relevant first. None: the first three, with commas between; where
+            another topic has the same, one of the next of its first ten.
         n_words : int, default=10
             Words that the function is given, or all of a smaller vocabulary.
 
         Returns
         -------
         model : estimator
-            A copy with these names. Where topics would have the same name, it is followed by the topic's number.
+            A copy with these names; equal ones are followed by the topic's number.
 
         Raises
         ------
@@ -250,15 +238,12 @@ class TopicsMixin:
         return self.rename_topics(names)
 
     def merge_topics(self, groups: Any) -> Self:
-        """Make one topic of each group of topics: post-processing, of released values.
-
-        A group's word distribution is the mean of its topics', weighted by their released sizes; its prior is the sum
-        of theirs. Other topics stay as they are.
+        """Make one topic of each group: their mean, weighted by released sizes, with the sum of their priors.
 
         Parameters
         ----------
         groups : sequence of sequences
-            Numbers, or names, of topics that are to be one. It stands in the place of its first topic and has its name.
+            Numbers, or names, of topics that are to be one, with the place and name of the first.
 
         Returns
         -------
@@ -297,9 +282,7 @@ class TopicsMixin:
         )
 
     def reduce_topics(self, n_topics: int) -> Self:
-        """Merge the nearest topics until so many are left: post-processing, of released values.
-
-        The tree of `topic_hierarchy` is cut, and `merge_topics` makes one of each branch.
+        """Merge the nearest topics, by `topic_hierarchy`, until so many are left.
 
         Parameters
         ----------
@@ -334,8 +317,8 @@ class TopicsMixin:
         Returns
         -------
         info : DataFrame of shape (n_documents, 4)
-            One row a document, with the index of X if that has one. "topic", the number of the one that holds most of
-            it; "name"; "probability", its share of the document; "noise", as in `topic_info`.
+            One row a document, with the index of X: "topic", the number of its largest; "name" and "probability" of
+            it; "noise", as in `topic_info`.
         """
         shares = np.asarray(self.transform(X))  # type: ignore[attr-defined]
         topic, noise = shares.argmax(axis=1), self._noise_topics()

@@ -175,8 +175,7 @@ class TranscriptMixin:
     ) -> Self:
         """Make a model of the noisy answers that an earlier fit has kept; no data are read, and nothing is spent.
 
-        Without options it is the fitted model itself, bit for bit. All options are post-processing: they may be chosen
-        by looking at the models that they make.
+        Without options it is the fitted model, bit for bit. Options may be chosen by looking: they are post-processing.
 
         Parameters
         ----------
@@ -187,8 +186,8 @@ class TranscriptMixin:
         topic_word_prior : float, default=None
             Another pseudo-count of every word in every topic.
         forget : float, default=None
-            Weight that a round of topics takes from all earlier ones, from 0 (all rounds count by their precision) to 1
-            (the last one alone). Only for fits whose releases divide the budget; so is `n_apart`.
+            Weight that a round takes from all earlier ones, from 0 (they count by precision) to 1 (the last one alone).
+            Only where releases divide the budget; so is `n_apart`.
         n_apart : int, default=None
             How many topics are kept apart, those that stand out most; the others get the word frequencies.
 
@@ -201,18 +200,6 @@ class TranscriptMixin:
         ------
         ValueError
             If the file is no transcript, or one of another class, prior or version; or an option does not fit.
-
-        Examples
-        --------
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> from skdplda import VIPSLDA
-        >>> from skdplda.datasets import make_lda_corpus
-        >>> X, path = make_lda_corpus(2000, 100, 4, random_state=0).data, Path(mkdtemp()) / "topics.transcript"
-        >>> model = VIPSLDA(4, epsilon=2.0).fit(X, transcript=path)
-        >>> again = VIPSLDA.from_transcript(path)
-        >>> bool((again.components_ == model.components_).all())
-        True
         """
         header, arrays, answers = _read(path)
         if header.get("model") != _class_of(cls):

@@ -84,8 +84,12 @@ footer { padding-top: 2rem; padding-bottom: 2rem; }
   td.number::before { content: attr(data-head) ": "; color: var(--soft); }
   dl > div { grid-template-columns: minmax(0, 1fr); }
 }
-@media print { nav, .skip { display: none; }
-  .cards { grid-template-columns: repeat(3, 1fr); } h2 { break-after: avoid; }
+@page { margin: 14mm; }
+@media print { nav, .skip { display: none; } html { font-size: 9pt; } header, main, footer { padding: 0; }
+  .cards { grid-template-columns: repeat(3, 1fr); gap: .6rem; } .card { padding: .5rem .6rem; }
+  h2 { break-after: avoid; }
+  .card li { grid-template-columns: 7.4rem 1fr 2.2rem; gap: .3rem; } figure svg { max-height: 62mm; }
+  dl > div { break-inside: avoid; } p, li, dd { max-width: none; }
   .bar, .card, pre, figure { print-color-adjust: exact; } pre { white-space: pre-wrap; } }
 """
 # Nothing may be loaded or run, whatever a word may smuggle in.

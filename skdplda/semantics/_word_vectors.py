@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._arithmetic import matmul, total
+from skdplda._texts import LETTERS
 from skdplda._types import Iterable
 from skdplda._validation import Interval
 
@@ -36,8 +37,9 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         number. None: by the order of the vectors, most frequent first, as published vectors stand, by Zipf's law.
     smoothing : float, default=1e-3
         Called a in [1]_.
-    token_pattern : str, default=r"(?u)\\b[^\\W\\d_]{2,}\\b"
-        What a word is, as in `CountVectorizer`. Texts are put into lower case.
+    token_pattern : str, default=LETTERS
+        What a word is, as in `DPCountVectorizer`, whose default this is: it keeps the vowel signs of Indic scripts.
+        Texts are put into lower case.
 
     Attributes
     ----------
@@ -70,7 +72,7 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         *,
         frequencies: Any = None,
         smoothing: float = 1e-3,
-        token_pattern: str = r"(?u)\b[^\W\d_]{2,}\b",
+        token_pattern: str = LETTERS,
     ) -> None:
         self.keyed_vectors = keyed_vectors
         self.frequencies = frequencies
