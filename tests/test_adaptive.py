@@ -582,11 +582,25 @@ def interrupt_at(n_done):
     return callback
 
 
+def disjoint_topics(n_documents, n_words):
+    """Return counts of documents of 25 words, each of one of three topics that share no word, and vectors alike."""
+    frequencies = 1 / np.arange(1, n_words // 3 + 1)
+    topics = np.kron(np.eye(3), frequencies / frequencies.sum())
+    counts = np.random.default_rng(0).multinomial(25, np.resize(topics, (n_documents, n_words)))
+    return sp.csr_array(counts), np.repeat(np.eye(3), n_words // 3, axis=0)
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("with_prior", [False, True])
 def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, with_prior, seen, tmp_path):
-    X, vectors = planted(300)  # of 120 documents, one fit in seven finds no topics that pay; of 200, none of 20 does
-    prior = WordPrior(vectors, np.full(24, 1 / 24), np.eye(1, 24) * 0.5 + 0.5 / 24, ("one",)) if with_prior else None
+    """Which kinds there are follows from two questions and the signal; in 100 fits with other seeds all had them.
+
+    At epsilon 4, judges' votes were 13.3 deviations of their noise, of 1.65 that are enough, and spread by 2.0; the
+    signal was 45.4, of 60 at most for frequent words and 100 for clusters, and spread by 1.4; other votes are further.
+    """
+    X, vectors = disjoint_topics(600, 150)
+    background, seeds = np.full(150, 1 / 150), np.eye(1, 150) * 0.5 + 0.5 / 150
+    prior = WordPrior(vectors, background, seeds, ("one",)) if with_prior else None
     settings = {"epsilon": 4.0, "max_iter": 4, "random_state": 3, "prior": prior}
     settings["doc_topic_prior"] = None if with_prior else "infer"
     whole = model(3, **settings).fit(X)

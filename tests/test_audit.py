@@ -414,14 +414,15 @@ def test_a_claim_about_a_model_that_makes_none_is_refuted():
 
 def test_a_bare_topic_matrix_and_a_model_that_is_fitted():
     rng = np.random.default_rng(3)
-    documents = sp.csr_array(sp.hstack([rng.poisson(1.0, (200, 6)), 5 * sp.eye_array(200)]).astype(np.int32))
-    members = rng.random(200) < 0.5
+    documents = sp.csr_array(sp.hstack([rng.poisson(1.0, (400, 6)), 5 * sp.eye_array(400)]).astype(np.int32))
+    members = rng.random(400) < 0.5
     model = Exact().fit(documents[members])
-    options = {"claim": (0.5, 1e-9), "members": members, "confidence": CERTAIN, "verbose": 0, "random_state": 0}
+    # The bound is 1.27 (over 20 seeds with deviation 0.27).
+    options = {"claim": (0.1, 1e-9), "members": members, "confidence": CERTAIN, "verbose": 0, "random_state": 0}
     told = audit(model.components_, documents, **options)
     assert told.violated and told.claim.status == "claimed"
     assert audit(model, documents, **options).lower_bound == told.lower_bound
-    assert not audit(np.ones((2, 206)), documents, **options).violated
+    assert not audit(np.ones((2, 406)), documents, **options).violated
     for bad in ({"claim": None}, {"claim": 1.0}, {"members": members[:5]}, {"members": members | True}):
         with pytest.raises(ValueError, match=r"claim|members"):
             audit(model, documents, **{**options, **bad})

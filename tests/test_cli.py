@@ -367,22 +367,26 @@ def test_demo_prints_everything_and_draws(tmp_path, capsys):
 
 @pytest.mark.skipif(not (Path(__file__).parents[1] / "README.md").exists(), reason="the source is not beside the tests")
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
-def test_readme_says_what_fits_of_the_demo_keep(capsys):
+def test_readme_says_what_fits_of_the_demo_keep(own_seeds, pytestconfig):
+    """The mean of three fits is in the range of single ones, give or take 5: the demo's documents, any noise.
+
+    Single fits of thirty other seeds kept 68.8 % at epsilon 0.1 and 92.3 % at 0.5, with deviations 6.4 and 4.6, and at
+    most 76.2 % and 94.7 %: means of three are 4.8 and 7.2 of their deviations above the lower ends.
+    """
     (low, at_low, high), (lower, at_half, higher) = _demo.KEPT[0.1], _demo.KEPT[0.5]
     words = " ".join((Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split())
     assert f"keep about {at_half} % ({lower} to {higher}) of what topics gain at epsilon 0.5" in words
     assert f"{at_low} % ({low} to {high}) at 0.1" in words
-    options = {"random_state": 0, "n_jobs": 1}
+    options = {"random_state": _demo.REPEATS * pytestconfig.getoption("--shift-seeds"), "n_jobs": 1}
     _, topics = _demo._real_text(options)
     X = _demo._draw_documents(topics, _demo.N_DOCUMENTS + _demo.TEST_DOCUMENTS)
     X, X_test = X[: _demo.N_DOCUMENTS], X[_demo.N_DOCUMENTS :]
     unigram = unigram_perplexity(X, X_test)
-    exact, *private = (
-        _demo._fit(X, epsilon, options, starts=1, rounds=40).perplexity(X_test) for epsilon in (math.inf, 0.1, 0.5)
-    )
-    for epsilon, perplexity in zip((0.1, 0.5), private, strict=True):
-        least, _, most = _demo.KEPT[epsilon]
-        assert least - 5 <= 100 * _demo._gain_kept(perplexity, unigram, exact) <= most + 5
+    exact = _demo._fit(X, math.inf, options, starts=1, rounds=40).perplexity(X_test)
+    for epsilon, (least, _, most) in _demo.KEPT.items():
+        fits = [_demo._fit(X, epsilon, options, starts=1, rounds=40, repeat=i) for i in range(_demo.REPEATS)]
+        kept = [100 * _demo._gain_kept(fit.perplexity(X_test), unigram, exact) for fit in fits]
+        assert least - 5 <= np.mean(kept) <= most + 5
 
 
 def test_missing_optional_package_says_what_to_install(capsys, monkeypatch):
