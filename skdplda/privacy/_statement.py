@@ -105,7 +105,7 @@ def check_code(guarantee):
         return ""
     lines += [
         f"delta = accountant.get_delta({guarantee.epsilon!r}) + {guarantee.event_delta!r}",
-        f'print("delta is", delta, "and was stated as {guarantee.delta!r}{LEFT * (not guarantee.delta)}")',
+        f'print(f"delta is {{delta:.3g}} and was stated as {guarantee.delta!r}{LEFT * (not guarantee.delta)}")',
     ]
     return "\n".join(
         textwrap.fill(line, WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
