@@ -316,7 +316,9 @@ def shortened(X):
     is left is a function of the document alone, and of no draw.
     """
     if isinstance(X, EmbeddedTexts):
-        return X if X.counts is None else X.with_counts(shortened(X.counts))
+        if X.counts is None:
+            return X
+        return EmbeddedTexts(X.vectors, shortened(X.counts), X.words, X.word_vectors, X.word_frequencies)
     counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
 
     def evenly(document, before):

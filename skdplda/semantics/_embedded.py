@@ -81,23 +81,3 @@ class EmbeddedTexts:
         if counts is not None:
             counts = (sp.csr_array(counts) if sp.issparse(counts) else counts)[rows]
         return EmbeddedTexts(self.vectors[rows], counts, self.words, self.word_vectors, self.word_frequencies)
-
-    def with_counts(self, counts: Any) -> "EmbeddedTexts":
-        """Return the same texts with other counts of the same words.
-
-        Parameters
-        ----------
-        counts : sparse matrix of shape (n_documents, n_words)
-            Of the same texts.
-
-        Returns
-        -------
-        X : EmbeddedTexts
-            With the vectors and words of these.
-
-        Raises
-        ------
-        ValueError
-            If counts have other rows or columns.
-        """
-        return EmbeddedTexts(self.vectors, counts, self.words, self.word_vectors, self.word_frequencies)
