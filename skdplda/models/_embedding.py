@@ -43,8 +43,8 @@ from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.semantics import EmbeddedTexts
 
 OF_MODEL = (
-    "the embedding model, all it was trained on, and vectors of words beside those it makes, do not depend on the"
-    " private texts"
+    "the embedding model, all it was trained on, and what else is given of words, vectors or frequencies, do not depend"
+    " on the private texts"
 )
 ALONE = "each text is embedded on its own"
 

@@ -181,11 +181,12 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         Returns
         -------
         frequencies : ndarray of shape (n_words,)
-            Positive; of all words that have vectors they sum to 1.
+            Positive; they sum to 1.
         """
         known, _, frequencies = self._table()
         table, least = dict(zip(known, frequencies.tolist(), strict=True)), frequencies.min()
-        return np.array([table.get(word, least) for word in words], np.float64)
+        found = np.array([table.get(word, least) for word in words], np.float64)
+        return found / max(total(found), 1e-300)
 
     def _table(self):
         """Return words, vectors and frequencies that sum to 1."""
