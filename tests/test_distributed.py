@@ -631,6 +631,18 @@ class TestEmbeddings:
             assert there.words_ is None
         assert forgotten(client)
 
+    def test_what_is_public_of_words_counts_on_workers_too(self, V, X, client):
+        wait_for(client, 1)
+        array, counts = da.from_array(V, chunks=(130, 6)), da.from_array(X.toarray(), chunks=(130, 60))
+        words, vectors = [f"w{i}" for i in range(60)], np.random.default_rng(0).normal(size=(60, 6))
+        alone = clone(self.MODEL).fit(EmbeddedTexts(V, X, words, vectors))
+        here, there = (
+            clone(self.MODEL).fit(EmbeddedTexts(*data, words, vectors, np.arange(60.0, 0, -1)))
+            for data in ((V, X), (array, counts))
+        )
+        assert_array_equal(here.components_, there.components_)
+        assert (here.components_ != alone.components_).any()
+
     @pytest.mark.parametrize("n_done", [1, 4])
     def test_a_closed_worker_and_a_checkpoint_change_nothing(self, n_done, V, X, threads, close_one, tmp_path):
         _, client = threads

@@ -167,6 +167,11 @@ def test_public_frequencies_of_words_come_with_the_texts():
     for part in (texts, texts[1:]):
         np.testing.assert_allclose(part.word_frequencies, np.array([3, 1.5, 6]) / 10.5)
     assert TextEmbedder(lambda texts: np.ones((len(texts), 2)), words).fit(["tea"]).word_frequencies_ is None
+    broken = WordVectorEmbedder((["tea"], np.eye(1)))
+    broken.word_frequencies = lambda words: 1 / 0
+    with PrivacyAccountant(9.0, 1e-3) as ledger, pytest.raises(ZeroDivisionError):
+        TextEmbedder(broken, DPCountVectorizer(epsilon=1.0, delta=1e-6)).fit_transform(["tea"] * 50)
+    assert not ledger.ledger
     for wrong in ([1.0, 0.0, 1.0], [1.0, np.nan, 1.0], [[1.0], [1.0], [1.0]]):
         X = EmbeddedTexts(texts.vectors, texts.counts, word_frequencies=np.array(wrong))
         with pytest.raises(ValueError, match="word_frequencies must be 3 finite numbers above 0, one a word"):

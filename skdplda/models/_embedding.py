@@ -404,7 +404,7 @@ ShardedCounts
         shards = shards_of(X)
         if shards is not None:
             shards = shards if counts is None else paired_shards(shards, counts)
-            return self._read_on_workers(shards, groups, words, word_vectors)
+            return self._read_on_workers(shards, groups, words, word_vectors, frequencies)
         vectors = self._embeddings(X, reset=True)
         if counts is not None:
             check_same_rows(X, counts)
@@ -416,8 +416,7 @@ ShardedCounts
                     f"counts must have one row a document: X has {vectors.shape[0]} rows, counts {counts.shape[0]}."
                 )
         self._check_public(self.n_features_in_)
-        n_words = None if counts is None else counts.shape[1]
-        word_vectors, frequencies = self._word_vectors(word_vectors, n_words), _frequencies(frequencies, n_words)
+        public = self._public_of_words(word_vectors, frequencies, None if counts is None else counts.shape[1])
         projected = projected_rows(vectors, self.projection)
         units = None if groups is None else check_groups(groups, vectors.shape[0])
         contents = [np.array([sp.issparse(vectors), counts is not None, groups is not None])]
@@ -426,23 +425,29 @@ ShardedCounts
                 contents += [np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data]
             elif matrix is not None:
                 contents.append(matrix)
-        contents += [public for public in (word_vectors, frequencies) if public is not None]
-        data = TrainingData(
-            Embeddings(projected, counts), units, groups is not None, (*contents, *(units or ())), words
+        contents += [array for array in public.values() if array is not None]
+        return TrainingData(
+            Embeddings(projected, counts), units, groups is not None, (*contents, *(units or ())), words, **public
         )
-        return data._replace(word_vectors=word_vectors, word_frequencies=frequencies)
 
-    def _read_on_workers(self, shards, groups, words, word_vectors):
+    def _read_on_workers(self, shards, groups, words, word_vectors, frequencies):
         documents = self._load_on_workers(shards, groups, embedded=True)
         try:
             self._check_public(self.n_features_in_)
-            word_vectors = self._word_vectors(word_vectors, documents.pool.n_counted)
+            public = self._public_of_words(word_vectors, frequencies, documents.pool.n_counted)
         except BaseException:
             documents.pool.close()
             raise
         words = documents.pool.words if words is None else words
-        contents = documents.data if word_vectors is None else (*documents.data, word_vectors)
-        return TrainingData(documents, None, groups is not None, contents, words, word_vectors=word_vectors)
+        contents = (*documents.data, *(array for array in public.values() if array is not None))
+        return TrainingData(documents, None, groups is not None, contents, words, **public)
+
+    def _public_of_words(self, vectors, frequencies, n_words):
+        """Return what is public of the words that are counted, checked: fields of `TrainingData`."""
+        return {
+            "word_vectors": self._word_vectors(vectors, n_words),
+            "word_frequencies": _frequencies(frequencies, n_words),
+        }
 
     def _word_vectors(self, given, n_words):
         """Return vectors of the words, (n_words, n_features), or None; refuse what is none."""
@@ -535,10 +540,7 @@ ShardedCounts
     def _unread(self, n_columns, n_counted, grouped, words, word_vectors=None, word_frequencies=None):
         self._check_public(n_columns)
         counts = None if n_counted is None else sp.csr_array((0, n_counted), dtype=np.int32)
-        public = {
-            "word_vectors": self._word_vectors(word_vectors, n_counted),
-            "word_frequencies": _frequencies(word_frequencies, n_counted),
-        }
+        public = self._public_of_words(word_vectors, word_frequencies, n_counted)
         return TrainingData(Embeddings(np.empty((0, n_columns)), counts), None, grouped, (), words, **public)
 
     def _model_of(self, tables, n_iter):

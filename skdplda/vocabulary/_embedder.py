@@ -107,11 +107,11 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         return self._fit(raw_documents, groups)
 
     def _fit(self, raw_documents, groups):
+        self._frequencies(["word"])  # what fails does so before words are paid for
         self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
         names = self.get_feature_names_out().tolist()
         self.word_vectors_ = self._embed(names)
-        known = getattr(self.embedder, "word_frequencies", None)
-        self.word_frequencies_ = None if known is None else known(names)
+        self.word_frequencies_ = self._frequencies(names)
         check_released(self)
         note_parameters(self)
         note_groups(self, users_of(self, groups))
@@ -178,6 +178,11 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     def _embedded(self, vectors, texts):
         counts = self.vectorizer_.transform(texts)
         return EmbeddedTexts(vectors, counts, self.get_feature_names_out(), self.word_vectors_, self.word_frequencies_)
+
+    def _frequencies(self, words):
+        """Return public frequencies of words, or None of an embedder that has no method for them."""
+        known = getattr(self.embedder, "word_frequencies", None)
+        return known(words) if callable(known) else None
 
     def _texts(self, raw_documents):
         """Return a list of the texts, which may be read once only."""
