@@ -637,7 +637,7 @@ class TestEmbeddings:
         words, vectors = [f"w{i}" for i in range(60)], np.random.default_rng(0).normal(size=(60, 6))
         alone = clone(self.MODEL).fit(EmbeddedTexts(V, X, words, vectors))
         here, there = (
-            clone(self.MODEL).fit(EmbeddedTexts(*data, words, vectors, np.arange(60.0, 0, -1)))
+            clone(self.MODEL).fit(EmbeddedTexts(*data, words, vectors, np.ravel(X.sum(axis=0)) + 1.0))
             for data in ((V, X), (array, counts))
         )
         assert_array_equal(here.components_, there.components_)
