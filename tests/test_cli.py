@@ -252,6 +252,18 @@ def test_usage_errors_take_one_line(capsys, argv, named):
     assert named in parse_error(capsys, *argv)
 
 
+def test_all_that_a_fit_lacks_is_named_at_once(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("id,body\n1,a\n", encoding="utf-8")
+    corpus = str(tmp_path / "a.csv")
+    assert cli.main(["fit", corpus, "--epsilon", "1"]) == 2
+    said = one_line(capsys)
+    assert all(option in said for option in ("--delta D", "--column NAME", "--private-words"))
+    assert cli.main(["fit", corpus, "--epsilon", "1", "--private-words", "--column", "body"]) == 2
+    assert "--delta is needed" in one_line(capsys)
+    assert cli.main(["fit", corpus, "--epsilon", "1", "--delta", "1e-5"]) == 2
+    assert "--delta" not in one_line(capsys)
+
+
 def test_cost_needs_delta_for_gaussian_noise_only(capsys):
     assert cli.main(["cost", "--epsilon", "1"]) == 2
     assert "--delta is needed" in one_line(capsys)

@@ -191,11 +191,8 @@ class Texts:
     def __init__(self, args):
         self.path, self.column, self.by = Path(args.corpus), args.column, getattr(args, "users", None)
         self.name, self.delimiter = getattr(args, "id", None), args.delimiter
-        piped = args.corpus == STANDARD_INPUT
-        if not piped and not self.path.exists():
-            raise ValueError(f"CORPUS: there is no file or folder {args.corpus!r}.")
-        self.form = args.format if args.format != "auto" else "lines" if piped else form_of(self.path)
-        if piped and self.form in ("folder", "uci", "parquet"):
+        self.form = form_of_corpus(args)
+        if args.corpus == STANDARD_INPUT and self.form in ("folder", "uci", "parquet"):
             raise ValueError(f"--format {self.form} cannot be read from the standard input.")
         named = {"--column": self.column, "--users": self.by, "--id": self.name}
         if self.form in TABLES and self.column is None:
@@ -354,8 +351,13 @@ class Texts:
             yield file
 
 
-def form_of(path):
-    """Return the format that a path's name implies."""
+def form_of_corpus(args):
+    """Return the format that is said, or that the name of the corpus implies."""
+    path, piped = Path(args.corpus), args.corpus == STANDARD_INPUT
+    if not piped and not path.exists():
+        raise ValueError(f"CORPUS: there is no file or folder {args.corpus!r}.")
+    if args.format != "auto" or piped:
+        return "lines" if args.format == "auto" else args.format
     if path.is_dir():
         return "folder"
     if path.name.startswith("docword."):

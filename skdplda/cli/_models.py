@@ -14,11 +14,13 @@ from uuid import uuid4
 
 from skdplda._files import PRIVATE, whole_file
 from skdplda.cli._corpus import (
+    TABLES,
     Texts,
     add_corpus,
     add_private_words,
     add_vocabulary,
     below_one,
+    form_of_corpus,
     number,
     positive,
     public_words,
@@ -190,21 +192,35 @@ def add_transform(transform):
 
 def make_model(args, **options):
     """Return the estimator, its parameters checked and its price known; options of cgs alone choose it."""
-    delta, mechanism = args.delta, args.mechanism or "gaussian"
     of_cgs = {"mechanism": args.mechanism, "sampling_rate": args.sampling_rate}
     of_cgs = {name: value for name, value in of_cgs.items() if value is not None}
-    if delta is None:
-        if MECHANISMS[mechanism].has_delta and math.isfinite(args.epsilon):
-            raise ValueError(
-                "--delta is needed for Gaussian noise; choose it well below 1 / (public estimate of the number of"
-                f" documents), or use {pure_mechanisms('--mechanism {}')}, which has none."
-            )
-        delta = 1e-5  # not used
+    if _lacks_delta(args):
+        raise ValueError(
+            "--delta is needed for Gaussian noise; choose it well below 1 / (public estimate of the number of"
+            f" documents), or use {pure_mechanisms('--mechanism {}')}, which has none."
+        )
+    delta = 1e-5 if args.delta is None else args.delta  # then not used
     name = args.model or ("cgs" if of_cgs else "vips")
     if of_cgs and name != "cgs":
         raise ValueError(f"--mechanism and --sampling-rate are of --model cgs; got --model {name}.")
     model = MODELS[name](epsilon=args.epsilon, delta=delta, max_iter=args.rounds, **of_cgs, **options)
     return model, model.privacy_cost()
+
+
+def _lacks_delta(args):
+    return args.delta is None and MECHANISMS[args.mechanism or "gaussian"].has_delta and math.isfinite(args.epsilon)
+
+
+def _refuse_incomplete(args):
+    """Name all that is missing at once, where that is more than one option; one is named where it is needed."""
+    words = (args.vocabulary, args.leaky_vocabulary, args.private_words)
+    missing = {
+        "--delta D, well below 1 / (public estimate of the number of documents)": _lacks_delta(args),
+        "--column NAME, of the text": args.column is None and form_of_corpus(args) in TABLES,
+        "words: --private-words, or --vocabulary FILE": all(option is None for option in words),
+    }
+    if sum(missing.values()) > 1:
+        raise ValueError(f"these are needed, too: {'; '.join(option for option in missing if missing[option])}.")
 
 
 def _noise(model):
@@ -231,6 +247,7 @@ def _cost(args):
 
 
 def _fit(args):
+    _refuse_incomplete(args)
     options = {"n_jobs": args.jobs, "checkpoint": args.checkpoint, "verbose": sys.stderr.isatty()}
     suggest = args.topics == "suggest"
     if not suggest and args.documents is not None:

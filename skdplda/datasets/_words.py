@@ -63,7 +63,7 @@ def stop_words(*languages: str, web: bool = True) -> list[str]:
     """Public stop words of languages, and what web pages and posts leave between words, such as "http" and "amp".
 
     English is the list of scikit-learn. Other languages are those of the package stopwordsiso, 57 of them, which is
-    installed by ``pip install ".[languages]"``.
+    installed by ``pip install stopwordsiso``.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def stop_words(*languages: str, web: bool = True) -> list[str]:
             found |= ENGLISH_STOP_WORDS
             continue
         lists = import_optional(
-            "stopwordsiso", purpose="stop_words of other languages than English", install=".[languages]"
+            "stopwordsiso", purpose="stop_words of other languages than English", install="stopwordsiso"
         )
         if not isinstance(language, str) or not lists.has_lang(language):
             raise ValueError(f"languages must be among {', '.join(sorted(lists.langs()))}; got {language!r}.")

@@ -73,7 +73,7 @@ def make_fdptm_pipeline(
         words cover more of the texts. "auto" takes 250 for each unit of the epsilon of the topics, a public number.
         None leaves that of `vectorizer`. It costs nothing. Affects privacy: no.
     vectorizer : DPCountVectorizer or None, default=None
-        Its text settings and mechanism are kept, its budget is replaced.
+        Its text settings and mechanism are kept, its budget is replaced: `DPCountVectorizer(stop_words=...)`.
     model : private topic model or None, default=None
         With parameters `epsilon` and `delta`, which are replaced. None: `VIPSLDA()`, the best topics at small epsilon.
     prior : PublicPrior or None, default=None
