@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from skdplda import DPCountVectorizer, load_released, make_fdptm_pipeline, release
 from skdplda.datasets import stop_words
+from skdplda.semantics import WordVectorEmbedder
 
 LARGEST = ("en", "zh", "hi", "es", "fr", "ar", "bn", "pt", "ru", "ur")
 CHINESE = ["我们喜欢喝茶，也喜欢喝牛奶和咖啡。", "这座工厂生产钢铁和铜。"]
@@ -52,6 +53,13 @@ def test_words_of_indic_scripts_and_accents_of_their_own_are_whole():
     )
     before = re.compile(r"(?u)\b[^\W\d_]\w+\b")
     assert all(re.findall(LETTERS, text) == before.findall(text) for text in ("naïve façade_2 _x 3d x-ray", "слово äß"))
+
+
+def test_vectors_of_words_with_vowel_signs_and_accents_are_found_whole():
+    words = {"हिन्दी": [0.0, 1.0], "cafe\u0301": [1.0, 0.0], "iron": [1.0, 1.0]}
+    rows = WordVectorEmbedder(words).transform(["हिन्दी में लिखा", "a cafe\u0301!", "हिन् cafe"])
+    assert (rows[0] / rows[0].max()).tolist() == [0, 1] and (rows[1] / rows[1].max()).tolist() == [1, 0]
+    assert not rows[2].any()  # parts are no words
 
 
 @pytest.mark.parametrize("texts", [CHINESE, JAPANESE, THAI], ids=["Chinese", "Japanese", "Thai"])
