@@ -68,6 +68,7 @@ def full():
         not_covered=["vocabulary"],
         assumptions=["the seed is secret"],
         reference="Theorem 1",
+        reviewed="a reader",
         event=event,
     )
 
@@ -284,6 +285,14 @@ def test_composition_unites_words_and_keeps_the_weakest_status():
     assert total.released == ("a", "b", "c")
     assert (total.assumptions, total.not_covered) == (("x",), ("n",))
     assert (total.mechanism, total.reason, total.reference) == ("gaussian; laplace", "why", "R")
+
+
+def test_a_review_is_told_and_covers_no_more_than_was_reviewed():
+    read, unread = pure(0.1, reviewed="A. Reader (2026)"), pure(0.1)
+    assert "no review by others is recorded" in str(unread) and "reviewed by A. Reader (2026)" in str(read)
+    assert "no review by others is recorded" in str(read.compose(unread)) and unread == read
+    assert read.compose(read).reviewed == "A. Reader (2026)"
+    assert PrivacyGuarantee.from_json(read.to_json()).reviewed == "A. Reader (2026)"
 
 
 def test_nothing_to_compose_with():

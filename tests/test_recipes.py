@@ -1,4 +1,4 @@
-"""The recipes of doc/architecture.rst name files that are there, and lead where they say.
+"""The recipes of doc/architecture.rst and doc/review.rst name files that are there, and lead where they say.
 
 The toys: an estimator in test_new_estimator.py, a mechanism in test_mechanisms.py, an attack here.
 """
@@ -34,6 +34,15 @@ def test_each_recipe_lists_files_that_are_there():
         paths = [path for path in re.findall(r"``((?:skdplda|tests|doc)/\S+)``", text) if "name" not in path]
         assert len(paths) >= 3, name
         assert [path for path in paths if not (ROOT / path).exists()] == [], name
+
+
+@needs_pages
+def test_the_page_for_reviewers_names_files_that_are_there():
+    page = (ROOT / "doc/review.rst").read_text(encoding="utf-8")
+    paths = set(re.findall(r"``((?:skdplda|tests|examples|doc|benchmarks)/\S+)``", page))
+    assert len(paths) > 30 and [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+    theorems = set(re.findall(r":doc:`theory/(\w+)`", page))
+    assert [name for name in sorted(theorems) if not (ROOT / f"doc/theory/{name}.rst").exists()] == []
 
 
 @needs_pages

@@ -68,6 +68,9 @@ class PrivacyGuarantee:
         What must hold outside the mechanism.
     reference : str, default=""
         Where the theorem, or the claim, is printed.
+    reviewed : str, default=""
+        Who has checked theorem and code, other than their authors; "" for nobody. Guarantees that differ in it alone
+        are equal.
     event : dp_accounting.DpEvent, default=None
         The mechanism in the sense of `gaussian_event`. With `event_delta` it must account for the whole of
         `epsilon` and `delta`, which is checked; leave it out when a part of them has no event.
@@ -109,6 +112,7 @@ class PrivacyGuarantee:
     not_covered: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     reference: str = ""
+    reviewed: str = field(default="", compare=False)
     event: object = None
     event_delta: float = 0.0
 
@@ -126,7 +130,7 @@ class PrivacyGuarantee:
             "event": freeze_event(self.event),
             "event_delta": check_real("event_delta", self.event_delta, ">= 0 and <= delta"),
         }
-        for name in ("reason", "mechanism", "reference"):
+        for name in ("reason", "mechanism", "reference", "reviewed"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} must be a string; got {getattr(self, name)!r}")
         for name in ("released", "not_covered", "assumptions"):
@@ -415,6 +419,7 @@ def compose_at(guarantees, delta):
         not_covered=_union(g.not_covered for g in guarantees),
         assumptions=_union(g.assumptions for g in guarantees),
         reference="; ".join(references),
+        reviewed=guarantees[0].reviewed if len({g.reviewed for g in guarantees}) == 1 else "",
         event=event,
         event_delta=event_delta,
     )

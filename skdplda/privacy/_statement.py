@@ -126,8 +126,9 @@ def _protects(guarantee):
 
 def _status(guarantee):
     reason = guarantee.reason or "no reason is recorded"
+    review = f"reviewed by {guarantee.reviewed}" if guarantee.reviewed else "no review by others is recorded"
     return {
-        "proven": "proven: a stated theorem covers exactly the released values",
+        "proven": f"proven: a stated theorem covers exactly the released values; {review}",
         "claimed": f"CLAIMED by the publication, does not hold or is not proven: {reason}",
         "diagnostic": f"DIAGNOSTIC: a measurement on this data, not a guarantee: {reason}",
     }[guarantee.status]
