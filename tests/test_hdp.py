@@ -299,6 +299,22 @@ def test_the_published_form(X):
     assert not hasattr(model, "document_cost")
 
 
+def test_the_published_form_with_fresh_noise_goes_on_from_exact_counts(X):
+    options = {"noise_epsilon": 0.5, "inherent_epsilon": 10, "max_iter": 4, "return_trace": True, "random_state": 1}
+    with pytest.warns(PrivacyLeakWarning, match="the model is made of the hidden counts, without noise"):
+        fresh = PublishedHDPLDA(4, noise_on="copy", **options).fit(X)
+    assert "a copy of the counts" in fresh.privacy_guarantee_.mechanism
+    assert fresh.privacy_guarantee_.epsilon == fresh.privacy_cost().epsilon == 4 * 10.5
+    words, trace = np.repeat(np.tile(np.arange(X.shape[1]), X.shape[0]), np.asarray(X.todense()).ravel()), fresh.trace_
+    counts = np.zeros((5, 4, X.shape[1]))
+    for sweep, topics in enumerate(trace.topics, start=1):
+        np.add.at(counts[sweep], (topics, words), 1)
+    np.testing.assert_array_equal(trace.tables[-1], counts[-1])  # the model is exact
+    noise = trace.tables[1:-1] - counts[1:-1]
+    # Laplace of scale 4, as much in each sweep: the mean of n absolute values has deviation 4 / sqrt(n).
+    assert all(abs(np.abs(one).mean() - 4) < 6 * 4 / math.sqrt(one.size) for one in noise)
+
+
 # --- advice and refusals ------------------------------------------------------------------------------
 
 

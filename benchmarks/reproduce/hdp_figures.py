@@ -8,9 +8,10 @@ see corpora.py). A document is the set of its words among the 1,000 that most do
 as in the paper's Table II.
 
 HDP-LDA bounds the draws by C / beta = e^5 - 1 = 147.4. The paper says that it takes a larger beta there, but not
-which: a grid has 0.01, 0.1, 1 and 5, and C follows. "published" is Algorithm 1, "delayed" its sound form (delayed
-counts, as in AD-LDA) with the same two epsilons a sweep. A run has 300 sweeps (the paper names 300 for its non-private
-model, and none here), and three seeds.
+which: a grid has 0.01, 0.1, 1 and 5, and C follows. "published" is Algorithm 1, whose noise adds up in the counts;
+"fresh" has new noise on a copy of the counts in each sweep, as Algorithm 3 records it, and its model is of exact
+counts; "delayed" is the sound form (delayed counts, as in AD-LDA) with the same two epsilons a sweep. A run has 300
+sweeps (the paper names 300 for its non-private model, and none here), and three seeds.
 
 What a point really costs stands beside what the paper says of it. The paper's epsilon counts one sweep's noise; its own
 sum over sweeps of noise and draws is `paper_total`. `proven_total` is proven, at delta=1e-5, for everything that an
@@ -78,17 +79,23 @@ ATTACKS = [  # method, noise epsilon of a sweep, beta
     ("HDP-LDA published", 1.0, 1.0),
     ("HDP-LDA published", 10.0, 1.0),
     ("HDP-LDA published", 10.0, BETA),
+    ("HDP-LDA fresh", 1.0, 1.0),
+    ("HDP-LDA fresh", 10.0, 1.0),
+    ("HDP-LDA fresh", 10.0, BETA),
     ("HDP-LDA delayed", 1.0, 1.0),
     ("HDP-LDA delayed", 10.0, 1.0),
     ("HDP-LDA delayed", 10.0, BETA),
 ]
+FORMS = ("published", "fresh", "delayed")
+UNLIMITED = {"CGS": "hybrid", "CDP-LDA+": "laplace-every", "CDP-LDA+ fresh": "laplace-every-fresh"}
 BETAS = (BETA, 0.1, 1.0, 5.0)  # C follows from each: C / beta is what limits the draws
 FITS = [
     ("CGS", math.inf, BETA),
     *[("CDP-LDA+", epsilon, BETA) for epsilon in EPSILONS],
-    *[(f"HDP-LDA {form}", epsilon, 1.0) for form in ("published", "delayed") for epsilon in EPSILONS],
+    *[(f"HDP-LDA {form}", epsilon, 1.0) for form in FORMS for epsilon in EPSILONS],
     *[("limited inherent", math.inf, beta) for beta in BETAS],
-    *[(f"HDP-LDA {form}", e, beta) for form in ("published", "delayed") for beta in BETAS for e in (1.0, 10.0)],
+    *[(f"HDP-LDA {form}", e, beta) for form in FORMS for beta in BETAS for e in (1.0, 10.0)],
+    *[("CDP-LDA+ fresh", epsilon, BETA) for epsilon in EPSILONS],
 ]
 FITS = list(dict.fromkeys(FITS))
 
@@ -168,13 +175,13 @@ def fit(X, s, observer=None):
     found = fit_published(
         X,
         s.topics,
-        mechanism="laplace-every" if s.method == "CDP-LDA+" else "hybrid",
+        mechanism=UNLIMITED.get(s.method, "hybrid-fresh" if s.method == "HDP-LDA fresh" else "hybrid"),
         epsilon=s.epsilon,
         doc_topic_prior=s.alpha,
         topic_word_prior=s.beta,
         max_iter=s.run,
         seed=s.seed,
-        count_clip=np.inf if s.method in ("CGS", "CDP-LDA+") else s.beta * odds(s),
+        count_clip=np.inf if s.method in UNLIMITED else s.beta * odds(s),
         observer=observer,
     )
     return np.maximum(found.word_topic, 0)
@@ -182,8 +189,8 @@ def fit(X, s, observer=None):
 
 def totals(s, sweeps):
     """Return (the paper's sum over sweeps, what is proven)."""
-    draws = math.inf if s.method in ("CGS", "CDP-LDA+") else s.inherent
-    paper = sweeps * (s.epsilon + (0 if s.method == "CDP-LDA+" else draws))
+    draws = math.inf if s.method in UNLIMITED else s.inherent
+    paper = sweeps * (s.epsilon + (0 if s.method.startswith("CDP-LDA+") else draws))
     proven = math.inf
     if s.method == "HDP-LDA delayed":
         proven = HybridPlan("laplace", 2 / s.epsilon, s.inherent, sweeps).epsilon(s.delta)
@@ -238,7 +245,9 @@ COLORS = {
     "CGS": "#000000",
     "limited inherent": "#56B4E9",
     "CDP-LDA+": "#D55E00",
+    "CDP-LDA+ fresh": "#E69F00",
     "HDP-LDA published": "#CC79A7",
+    "HDP-LDA fresh": "#009E73",
     "HDP-LDA delayed": "#0072B2",
 }
 OF_BETA = {BETA: ("o", ":"), 0.1: ("^", "-."), 1.0: ("s", "-"), 5.0: ("D", "--")}  # beta -> marker, dashes

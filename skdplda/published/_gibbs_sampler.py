@@ -3,7 +3,7 @@
 Nothing here is proven: `fit_published` runs the algorithms as their papers print them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,8 +17,9 @@ class PublishedFit:
     """Result of `fit_published`, after `n_iter` sweeps.
 
     `word_topic`, of shape (n_components, n_words), is noisy, and possibly negative, for "laplace-first",
-    "laplace-every" and "hybrid"; exact for the other mechanisms, so that it must not be released. `monitor` has, for
-    "inherent", the fields of `InherentPrivacyHistory`, of shape (max_iter,); else it is None.
+    "laplace-every" and "hybrid"; exact for the other mechanisms, those of fresh noise too, so that it must not be
+    released. `monitor` has, for "inherent", the fields of `InherentPrivacyHistory`, of shape (max_iter,); else it is
+    None.
     """
 
     word_topic: np.ndarray
@@ -36,16 +37,23 @@ class _SequentialState:
         self.words = np.repeat(X.indices, X.data).astype(np.int32)
         self.topics = rng.integers(n_components, size=len(self.words), dtype=np.uint16)
         self.doc_topic = np.zeros((n_docs, n_components))
-        docs = np.repeat(np.arange(n_docs), np.diff(self.doc_ptr))
-        np.add.at(self.doc_topic, (docs, self.topics), 1.0)
-        self.word_topic = np.zeros((n_words, n_components))
-        np.add.at(self.word_topic, (self.words, self.topics), 1.0)
-        self.topic_total = self.word_topic.sum(axis=0)
+        self.docs = np.repeat(np.arange(n_docs), np.diff(self.doc_ptr))
+        self.word_topic, self.topic_total = np.zeros((n_words, n_components)), np.zeros(n_components)
+        self.count()
         self.alpha = np.full(n_components, doc_topic_prior, dtype=np.float64)
         self.beta = float(topic_word_prior)
 
-    def add_noise(self, scale, rng, on_documents):
-        """Add Laplace noise to the count matrices, for good."""
+    def count(self):
+        """Count the topics of all tokens, without noise."""
+        for table, rows in ((self.doc_topic, self.docs), (self.word_topic, self.words)):
+            table[:] = 0
+            np.add.at(table, (rows, self.topics), 1.0)
+        self.topic_total[:] = total(self.word_topic, axis=0)
+
+    def add_noise(self, scale, rng, on_documents, fresh):
+        """Add Laplace noise to the count matrices: for good, or, if fresh, in place of what was added before."""
+        if fresh:
+            self.count()
         if on_documents:
             self.doc_topic += laplace(rng, scale, self.doc_topic.shape)
         self.word_topic += laplace(rng, scale, self.word_topic.shape)
@@ -67,6 +75,7 @@ class PublishedMechanism:
     noise_of_last: float = 0.0  # scale of one pair of values a token, in the weights of one more sweep at the end
     monitored: bool = False  # whether the monitor runs beside the sampler
     clipped: bool = False  # whether a count weighs as `count_clip` at most
+    fresh: bool = False  # whether the noise is of a copy, and the counts go on without it
 
 
 PUBLISHED = {
@@ -75,7 +84,9 @@ PUBLISHED = {
     "laplace-every": PublishedMechanism(noise=1.0),
     "laplace-last": PublishedMechanism(noise_of_last=2.0),
 }
-ALL = {**PUBLISHED, "hybrid": PublishedMechanism(noise=2.0, on_documents=False, clipped=True)}  # HDP-LDA
+HYBRID = PublishedMechanism(noise=2.0, on_documents=False, clipped=True)  # HDP-LDA
+FRESH = {"hybrid-fresh": replace(HYBRID, fresh=True), "laplace-every-fresh": PublishedMechanism(noise=1.0, fresh=True)}
+ALL = {**PUBLISHED, "hybrid": HYBRID, **FRESH}
 
 
 def fit_published(
@@ -103,10 +114,10 @@ def fit_published(
         Non-negative integer counts.
     n_components, max_iter : int
         Number of topics, below 65,536; number of sweeps, without the extra one of "laplace-last".
-    mechanism : {"inherent", "laplace-first", "laplace-every", "laplace-last", "hybrid"}
-        A row of `PUBLISHED`, or the one of `PublishedHDPLDA`. "inherent" is Algorithm 2 of [1]_ and does not use
-        `epsilon`; "laplace-first" and "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its
-        Algorithm 1; "laplace-last" is that of [3]_.
+    mechanism : str
+        A row of `ALL`. "inherent" is Algorithm 2 of [1]_ and does not use `epsilon`; "laplace-first" and
+        "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its Algorithm 1; "laplace-last" is that of
+        [3]_. Those that are fresh have noise on a copy of the counts in each sweep, as Algorithm 3 of [2]_ records it.
     epsilon : float, default=inf
         The paper's parameter, which no proof supports: per count matrix and per noise addition for
         "laplace-first" and "laplace-every", per draw for "laplace-last", per sweep's noise for "hybrid". `inf` means
@@ -163,13 +174,15 @@ def fit_published(
         arguments = (count_clip,)
     for i in range(max_iter):
         if form.noise and (i == 0 or not form.first_only):
-            state.add_noise(form.noise / epsilon, rng, form.on_documents)
+            state.add_noise(form.noise / epsilon, rng, form.on_documents, form.fresh)
         seen = None if observer is None else state.word_topic.copy()
         rows.append(state.sweep(kernel, key, i, *arguments))
         if observer is not None:
             observer(seen, state.topics.copy())
         if callback is not None:
             callback(i + 1)
+    if form.fresh:
+        state.count()
     if form.noise_of_last:
         noise = laplace(rng, form.noise_of_last / epsilon, (2, len(state.words)))
         state.sweep(laplace_last_sweep, key, max_iter, *noise)

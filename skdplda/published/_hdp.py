@@ -1,12 +1,13 @@
 """HDP-LDA as published: counts that change within a sweep, with noise that adds up."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from skdplda._arithmetic import expm1
 from skdplda._types import ArrayLike, Seed
-from skdplda._validation import tokens_of
+from skdplda._validation import StrOptions, tokens_of
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._hdp import COMMON, HDPLDA, BaseHybridLDA
@@ -20,6 +21,10 @@ NOT_PRIVATE = (
     " its own (with 10 related tokens the exact loss of one sweep's draws is 6.93 where 3.58 is claimed); noise on"
     " running counts does not hide the moves of the same sweep, and the model less the last noisy table is exact."
 )
+EXACT_MODEL = (
+    "each noisy copy hides its counts, but the table changes within a sweep, so that a replaced token changes the draws"
+    " of all tokens of both words, not only its own; and the model is made of the hidden counts, without noise."
+)
 REFERENCE = "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy, Algorithm 1"
 
 
@@ -29,7 +34,7 @@ class PublishedHDPLDA(BaseHybridLDA):
     Algorithm 1 of [1]_, to reproduce its figures. It warns on every fit: its claim, for one token replaced, is the sum
     over sweeps of the noise's epsilon and of 2 ln(1 + C / beta) for the draws (eq. 7), and does not hold, because a
     draw changes the counts that the next ones read. `HDPLDA` has the form whose guarantee is proven, and the same
-    fitted attributes; `components_` here are the running counts at the end.
+    fitted attributes; `components_` here are the running counts at the end, exact ones with `noise_on="copy"`.
 
     Parameters
     ----------
@@ -45,6 +50,10 @@ class PublishedHDPLDA(BaseHybridLDA):
     noise_epsilon : float or None, default=None
         Called epsilon_L in [1]_: of one sweep's noise, of scale 2 / epsilon_L on the topic-word counts. `inf`: no
         noise. Affects privacy: yes, but it bounds nothing.
+    noise_on : {"counts", "copy"}, default="counts"
+        Algorithm 1 of [1]_ writes the noise of each sweep into the running counts, where it adds up. Algorithm 3, its
+        attack, records a noisy copy: "copy" draws from exact counts with new noise in each sweep, and the model is
+        made of exact counts. Affects privacy: yes, but neither bounds anything.
     inherent_epsilon : float or None, default=None
         Called epsilon_I in [1]_: of the draws of one sweep, 2 ln(1 + C / beta). Affects privacy: yes, but it bounds
         nothing.
@@ -83,9 +92,9 @@ class PublishedHDPLDA(BaseHybridLDA):
     _in_one_piece = True
     _seeded_as = "HDPLDA"
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints = {
         name: value for name, value in HDPLDA._parameter_constraints.items() if name not in FIXED
-    }
+    } | {"noise_on": [StrOptions({"counts", "copy"})]}
 
     def __init__(
         self,
@@ -95,6 +104,7 @@ class PublishedHDPLDA(BaseHybridLDA):
         max_iter: int | None = None,
         noise_share: float | None = None,
         noise_epsilon: float | None = None,
+        noise_on: Literal["counts", "copy"] = "counts",
         inherent_epsilon: float | None = None,
         count_clip: float | None = None,
         doc_topic_prior: ArrayLike | None = None,
@@ -108,6 +118,7 @@ class PublishedHDPLDA(BaseHybridLDA):
         self.max_iter = max_iter
         self.noise_share = noise_share
         self.noise_epsilon = noise_epsilon
+        self.noise_on = noise_on
         self.inherent_epsilon = inherent_epsilon
         self.count_clip = count_clip
         self.doc_topic_prior = doc_topic_prior
@@ -119,9 +130,12 @@ class PublishedHDPLDA(BaseHybridLDA):
     def _traced(self, X, plan, randomness):
         return self._run(X, plan, randomness, True)[1], tokens_of(X)[1]
 
+    def _reason(self):
+        return EXACT_MODEL if self.noise_on == "copy" else NOT_PRIVATE
+
     def _warn(self, plan, randomness):
         warn(
-            f"{type(self).__name__} is the published form and not private: {NOT_PRIVATE} Use HDPLDA for a guarantee"
+            f"{type(self).__name__} is the published form and not private: {self._reason()} Use HDPLDA for a guarantee"
             " that holds.",
             PrivacyLeakWarning,
         )
@@ -132,9 +146,10 @@ class PublishedHDPLDA(BaseHybridLDA):
         return PrivacyGuarantee(
             epsilon=self._total() if self._by_total() else plan.n_sweeps * (table + plan.eta),
             status="claimed",
-            reason=NOT_PRIVATE,
+            reason=self._reason(),
             released=self._released(),
-            mechanism=f"collapsed Gibbs sampling with Laplace noise on running counts, {plan.n_sweeps} sweeps",
+            mechanism=f"collapsed Gibbs sampling with Laplace noise on"
+            f" {'a copy of the counts' if self.noise_on == 'copy' else 'running counts'}, {plan.n_sweeps} sweeps",
             reference=REFERENCE,
             **COMMON,
         )
@@ -150,7 +165,7 @@ class PublishedHDPLDA(BaseHybridLDA):
         found = fit_published(
             X,
             self.n_components,
-            mechanism="hybrid",
+            mechanism="hybrid-fresh" if self.noise_on == "copy" else "hybrid",
             epsilon=2 / plan.scale if plan.scale else math.inf,
             doc_topic_prior=self._doc_topic_prior(),
             topic_word_prior=beta,
