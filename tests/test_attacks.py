@@ -344,6 +344,7 @@ def test_the_vocabulary_alone_finds_members(rare):
 
 @pytest.mark.parametrize("released", ["components_", "topic_word_"])
 def test_counts_are_read_off_exact_tables_only(rare, released):
+    rare = sp.hstack([rare, sp.csr_array((rare.shape[0], 1), dtype=np.int32)], format="csr")  # a word without tokens
     with pytest.warns(PrivacyLeakWarning):
         model = PriTopLDA(2, epsilon=0.1, max_iter=3).fit(rare)
     found = reconstruct_counts(getattr(model, released), 0.01)
