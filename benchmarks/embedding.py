@@ -126,11 +126,16 @@ def lloyd(X, epsilon, seed, start=None):
 
 
 def gaussian_lloyd(X, epsilon, seed, start):
-    """Return the clusters of k-means with Gaussian noise, a noisy centre and a public start, without shrinkage."""
+    """Return the clusters of `gaussian_centres`."""
+    centre, centres = gaussian_centres(X, epsilon, seed, start)
+    return nearest(unit(unit(X) - centre), centres)
+
+
+def gaussian_centres(X, epsilon, seed, start, share=1.0):
+    """Return a noisy centre and, for a share of the budget, centres of k-means with Gaussian noise, a public start."""
     rng, rows, (init, weights) = np.random.default_rng(seed), unit(X), start
-    sigma = EmbeddingTopics(K, epsilon=epsilon, delta=DELTA)._plan().multipliers[0]
     # one part for the centre, five for the rounds; a row of length 1 and its count have norm sqrt(2)
-    noise = math.sqrt(2) * sigma * math.sqrt(LLOYD_ROUNDS + 1)
+    noise = math.sqrt(2) * deviation(epsilon, share / (LLOYD_ROUNDS + 1))
     number = max(len(rows) + rng.normal(scale=noise), 1)
     centre = (rows.sum(axis=0) + rng.normal(scale=noise, size=rows.shape[1])) / number
     rows = unit(rows - centre)
@@ -142,7 +147,12 @@ def gaussian_lloyd(X, epsilon, seed, start):
         sums = np.zeros(centres.shape)
         np.add.at(sums, labels, rows)
         centres = sums + rng.normal(scale=noise, size=sums.shape)
-    return nearest(rows, unit(centres))
+    return centre, unit(centres)
+
+
+def deviation(epsilon, share):
+    """Return that of Gaussian noise on a sum of norm 1, for a share of the budget."""
+    return EmbeddingTopics(K, epsilon=epsilon, delta=DELTA)._plan().multipliers[0] / math.sqrt(share)
 
 
 def nearest(rows, centres):
@@ -193,14 +203,16 @@ def lsh(s):
 
 def lsh_labels(rows, epsilon, seed):
     """Return the clusters of that library's method."""
+    return lsh_clusters(rows, (epsilon, DELTA), seed).labels
+
+
+def lsh_clusters(rows, budget, seed):
+    """Return the result of that library's method, of which the centres are private."""
     from clustering import clustering_algorithm, clustering_params
 
     np.random.seed(seed)  # noqa: NPY002  it draws from there
-    return clustering_algorithm.private_lsh_clustering(
-        K,
-        clustering_params.Data(rows.astype(np.float64), 1.0),
-        clustering_params.DifferentialPrivacyParam(epsilon, DELTA),
-    ).labels
+    data = clustering_params.Data(rows.astype(np.float64), 1.0)
+    return clustering_algorithm.private_lsh_clustering(K, data, clustering_params.DifferentialPrivacyParam(*budget))
 
 
 @cache

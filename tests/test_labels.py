@@ -100,7 +100,9 @@ def shown(epsilon, most, cells=1):
     for _ in range(CALLS):
         there = rng.integers(0, 2, N_CANARIES).astype(bool)
         own = np.flatnonzero(np.repeat(there, 2))
-        counts = count_labels(own, names, epsilon=epsilon, classify=texts.__getitem__, most=most, groups=own // 2).counts
+        counts = count_labels(
+            own, names, epsilon=epsilon, classify=texts.__getitem__, most=most, groups=own // 2
+        ).counts
         moved = counts.to_numpy()[:-1].reshape(N_CANARIES, 2 * most)[:, : cells * most]
         np.add.at(found, (there.astype(int), (moved > 1 - 1e-6).all(axis=1).astype(int)), 1)
     rates = found[1, 1], found[1].sum(), found[0, 1], found[0].sum()
