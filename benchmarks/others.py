@@ -133,7 +133,6 @@ def fdptm(s, seed):
         s.epsilon,
         DELTA,
         n_components=K,
-        max_words="auto",
         vectorizer=DPCountVectorizer(stop_words="english", binary=True),
         prior=prior(),
         groups=s.unit == "user",
