@@ -26,8 +26,8 @@ beside those of names.py:
 * c_npmi of the keywords in the held-out texts; NMI of the clusters with the groups there.
 * keywords kept: the share of keywords that class-based tf-idf without noise has for the clusters that were found.
 * coverage: the share of the topics without noise (k-means, class-based tf-idf) of which one of the private topics
-  tells, that is, to which it is the nearest by the mean vector of its keywords. Urania's "topic coverage" asks this
-  of summaries, which there are none here.
+  tells, that is, to which it is the nearest by the mean vector of its keywords. It is a counterpart, for keywords, of
+  the topic coverage that Urania's paper measures on summaries, and no number of it.
 
 Needs the package `clustering` of Google's differential-privacy library (commit b5b0286) for two of the methods.
 
