@@ -16,6 +16,10 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
   and perplexity of a held-out tenth by document completion, of the clusters' words, and of `VIPSLDA`, with GloVe as a
   prior and without, at the same total.
 * poisoning: success of `poisoning_attack` on posts, against a threshold of 30 users and against noise.
+* members: LiRA and RMIA, online with 32 shadow models, on 1,000 tweets of which each is a member by a coin; statistics
+  are the log-likelihood of a tweet's vector under the released centres, or of its words under the clusters' words, of
+  2,000 public ones. A seed is a target; "right" of the tenth of the guesses that is surest, and what epsilon that shows
+  at 95 %.
 * speed: 1,000,000 x 128 from disk, K=100: seconds of processor time, and peak memory, of one process.
 
 * constants: means over Enron, all and 2,000 messages (NMI with mailboxes, as a share of that of k-means), KOS, news and
@@ -46,7 +50,15 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import normalized_mutual_info_score
 
 from skdplda import VIPSLDA, EmbeddingTopics, PublicPrior
-from skdplda.attacks import poisoning_attack, threshold_keywords
+from skdplda.attacks import (
+    ShadowModels,
+    likelihood_ratio_attack,
+    max_log_likelihood,
+    poisoning_attack,
+    relative_attack,
+    threshold_keywords,
+)
+from skdplda.audit import one_run_lower_bound
 from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow
 from skdplda.metrics import coherence
 from skdplda.models import _cluster_rounds
@@ -126,11 +138,16 @@ def lloyd(X, epsilon, seed, start=None):
 
 
 def gaussian_lloyd(X, epsilon, seed, start):
-    """Return the clusters of k-means with Gaussian noise, a noisy centre and a public start, without shrinkage."""
+    """Return the clusters of `gaussian_centres`."""
+    centre, centres = gaussian_centres(X, epsilon, seed, start)
+    return nearest(unit(unit(X) - centre), centres)
+
+
+def gaussian_centres(X, epsilon, seed, start, share=1.0):
+    """Return a noisy centre and, for a share of the budget, centres of k-means with Gaussian noise, a public start."""
     rng, rows, (init, weights) = np.random.default_rng(seed), unit(X), start
-    sigma = EmbeddingTopics(K, epsilon=epsilon, delta=DELTA)._plan().multipliers[0]
     # one part for the centre, five for the rounds; a row of length 1 and its count have norm sqrt(2)
-    noise = math.sqrt(2) * sigma * math.sqrt(LLOYD_ROUNDS + 1)
+    noise = math.sqrt(2) * deviation(epsilon, share / (LLOYD_ROUNDS + 1))
     number = max(len(rows) + rng.normal(scale=noise), 1)
     centre = (rows.sum(axis=0) + rng.normal(scale=noise, size=rows.shape[1])) / number
     rows = unit(rows - centre)
@@ -142,7 +159,12 @@ def gaussian_lloyd(X, epsilon, seed, start):
         sums = np.zeros(centres.shape)
         np.add.at(sums, labels, rows)
         centres = sums + rng.normal(scale=noise, size=sums.shape)
-    return nearest(rows, unit(centres))
+    return centre, unit(centres)
+
+
+def deviation(epsilon, share):
+    """Return that of Gaussian noise on a sum of norm 1, for a share of the budget."""
+    return EmbeddingTopics(K, epsilon=epsilon, delta=DELTA)._plan().multipliers[0] / math.sqrt(share)
 
 
 def nearest(rows, centres):
@@ -193,14 +215,16 @@ def lsh(s):
 
 def lsh_labels(rows, epsilon, seed):
     """Return the clusters of that library's method."""
+    return lsh_clusters(rows, (epsilon, DELTA), seed).labels
+
+
+def lsh_clusters(rows, budget, seed):
+    """Return the result of that library's method, of which the centres are private."""
     from clustering import clustering_algorithm, clustering_params
 
     np.random.seed(seed)  # noqa: NPY002  it draws from there
-    return clustering_algorithm.private_lsh_clustering(
-        K,
-        clustering_params.Data(rows.astype(np.float64), 1.0),
-        clustering_params.DifferentialPrivacyParam(epsilon, DELTA),
-    ).labels
+    data = clustering_params.Data(rows.astype(np.float64), 1.0)
+    return clustering_algorithm.private_lsh_clustering(K, data, clustering_params.DifferentialPrivacyParam(*budget))
 
 
 @cache
@@ -319,6 +343,65 @@ def poisoning(s):
     return [*found, row("bound", [min(1.0, math.exp(s.epsilon) / s.secrets + DELTA)])]
 
 
+N_MEMBERS, N_SHADOWS = 1000, 32
+
+
+def members(s):
+    """Return rows of membership inference; the target and the models that are compared with it have one epsilon."""
+    attack, part = s.what.split("; ")
+    found = [of_target(s.epsilon, seed)[attack, part] for seed in range(s.n_seeds)]
+    return [
+        row(measure, values) for measure, values in zip(("AUC", "right", "epsilon"), np.transpose(found), strict=True)
+    ]
+
+
+@cache
+def tweets_and_words():
+    """Return embeddings of tweets, their counts of public words, these words' vectors and a public start."""
+    embedder, tweets = WordVectorEmbedder(vectors_of()), tweet_texts("tweets_raw")
+    chosen = [tweets[i] for i in np.random.default_rng(0).permutation(len(tweets))[:N_MEMBERS]]
+    counter = CountVectorizer(stop_words="english", binary=True)
+    analyze = counter.build_analyzer()
+    words = [word for word in embedder.public_words() if len(word) > 2 and analyze(word) == [word]][:N_WORDS]
+    counts = counter.set_params(vocabulary=words).transform(chosen)
+    return embedder.transform(chosen), counts, embedder.transform(words), embedder.public_rows()
+
+
+def said(members, epsilon, seed):
+    """Return what a model of some of the tweets says of all: log-likelihoods by centres, and by words."""
+    X, counts, vectors, (rows, weights) = tweets_and_words()
+    model = EmbeddingTopics(
+        K, epsilon=epsilon, delta=DELTA, public_rows=rows, public_weights=weights, random_state=seed
+    ).fit(X[members], counts=counts[members], word_vectors=vectors)
+    return np.column_stack(
+        [model.concentration_ * np.nan_to_num(model.score_samples(X)), max_log_likelihood(model.topic_word_, counts)[0]]
+    )
+
+
+@cache
+def shadows_of(epsilon):
+    """Return halves of the tweets, in pairs, and what models of them say, (n_models, n_tweets, 2)."""
+    rng = np.random.default_rng(1)
+    halves = [rng.permutation(N_MEMBERS) < N_MEMBERS // 2 for _ in range(N_SHADOWS // 2)]
+    halves = np.array([half for one in halves for half in (one, ~one)])
+    return halves, np.stack([said(half, epsilon, 1000 + seed) for seed, half in enumerate(halves)])
+
+
+@cache
+def of_target(epsilon, seed):
+    """Return (AUC, share of right guesses, epsilon that it shows) by attack and statistic."""
+    truth = np.random.default_rng([2, seed]).integers(0, 2, N_MEMBERS).astype(bool)
+    (halves, values), observed, found = shadows_of(epsilon), said(truth, epsilon, seed), {}
+    for column, part in enumerate(("centres", "keywords")):
+        shadows = ShadowModels(halves, values[:, :, [column]], ("zeta",))
+        for name, attack in (("LiRA", likelihood_ratio_attack), ("RMIA", relative_attack)):
+            result, few = attack(None, observed[:, [column]], truth, shadows), N_MEMBERS // 20
+            order = np.argsort(result.scores, kind="stable")
+            right = int(truth[order[-few:]].sum() + (~truth[order[:few]]).sum())
+            found[name, part] = result.auc, right / (2 * few), one_run_lower_bound(N_MEMBERS, 2 * few, right)
+    return found
+
+
 SPEED = """
 import resource, sys, time
 import numpy as np
@@ -410,11 +493,13 @@ PARTS = {
     "lsh": lsh,
     "keywords": keywords,
     "poisoning": poisoning,
+    "members": members,
     "speed": speed,
     "constants": constants,
 }
 DATA = {
     "speed": [],
+    "members": ["tweets_raw", "glove"],
     "sentences": ["sentences.npz", "20news"],
     "constants": ["enron", "news", "kos", "kos-words", "tweets", "glove"],
 }
@@ -439,6 +524,9 @@ def cells():
         add("sentences", [f"{method}; {name}; {MODEL}" for method in METHODS], EPSILONS)
     add("poisoning", ["threshold of 30 users; 2,000 posts"], [math.inf])
     add("poisoning", ["EmbeddingTopics; 2,000 posts"], [1.0])
+    add(
+        "members", [f"{name}; {part}" for name in ("LiRA", "RMIA") for part in ("centres", "keywords")], [math.inf, 1.0]
+    )
     add("speed", ["1,000,000 x 128, K=100, from disk; soft", "1,000,000 x 128, K=100, from disk; hard"], [1.0])
     add("keywords", ["EmbeddingTopics", "VIPSLDA, GloVe as a prior", "VIPSLDA"], [1.0, 0.5, 2.0])
     add("constants", CHANGES, EPSILONS)

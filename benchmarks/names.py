@@ -13,21 +13,27 @@ keywords it has most. "private words": the words are chosen from the texts, for 
 chosen on KOS and news; that there are least words was added after Enron and tweets had been seen, and their
 number chosen again on KOS and news, by NMI with clusters of k-means, when public frequencies came.
 
+"planted": an attacker adds texts to 2,000 tweets, of a public word, which moves, and of a string that nobody else has;
+each attack has another word, string and seed. It succeeds if the string is a keyword of a cluster. One text is one
+unit; a hundred texts of one user are one unit if users are, and else a hundred. Each tweet is of another user.
+
     python benchmarks/names.py [--help]
 """
 
 import math
 from dataclasses import dataclass
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 from corpora import json_rows, tweet_texts
-from embedding import posts, vectors_of
+from embedding import OF_ROWS, posts, vectors_of
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import normalized_mutual_info_score
 
 from skdplda import EmbeddingTopics, make_insights_pipeline
+from skdplda.models import _cluster_rounds
 from skdplda.semantics import WordVectorEmbedder
 
 K, DELTA, EPSILONS, N_KEYWORDS = 20, 1e-5, (0.5, 1.0, 2.0), 10
@@ -63,12 +69,17 @@ def embedder():
     return WordVectorEmbedder(vectors_of())
 
 
+def split(corpus):
+    """Return the numbers of texts that are held out, and of the others."""
+    n_texts = len(texts_of(corpus)[0])
+    order = np.random.default_rng(0).permutation(n_texts)
+    n_held_out = n_texts // (5 if corpus == "TweetRumors" else 10)
+    return np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+
+
 def fitted(corpus, words, epsilon, seed):
     """Return the held-out texts and their groups, and a pipeline that is fitted on the others."""
-    texts, groups, users = texts_of(corpus)
-    order = np.random.default_rng(0).permutation(len(texts))
-    n_held_out = len(texts) // (5 if corpus == "TweetRumors" else 10)
-    test, train = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    (texts, groups, users), (test, train) = texts_of(corpus), split(corpus)
     options = {"public_vocabulary": None} if words == "private words" else {}
     model = EmbeddingTopics(K, random_state=seed)
     pipeline = make_insights_pipeline(
@@ -78,12 +89,14 @@ def fitted(corpus, words, epsilon, seed):
     return [texts[i] for i in test], groups[test], pipeline
 
 
-def judged(texts, groups, pipeline):
+def keywords_of(model, words=None):
+    """Return the keywords of topics, (n_topics, n_words)."""
+    return model.top_words(min(N_KEYWORDS, model.topic_word_.shape[1]), words).to_numpy()  # private words may be few
+
+
+def judged(texts, groups, keywords, analyze):
     """Return NPMI, diversity and NMI of the keywords."""
-    model = pipeline[-1]
-    keywords = model.top_words(min(N_KEYWORDS, model.topic_word_.shape[1])).to_numpy()  # private words may be few
     words, columns = np.unique(keywords.astype(str), return_inverse=True)
-    analyze = pipeline[0].build_analyzer()
     found = CountVectorizer(vocabulary=words, analyzer=analyze, binary=True).transform(texts).toarray().astype(float)
     together, columns = found.T @ found / len(texts), columns.reshape(keywords.shape)
     alone, npmi = np.diag(together), []
@@ -100,9 +113,12 @@ def judged(texts, groups, pipeline):
 
 def names(s):
     """Return means and deviations of the three judges."""
-    found = np.array([judged(*fitted(s.corpus, s.words, s.epsilon, seed)) for seed in range(s.n_seeds)])
+    found = []
+    for seed in range(s.n_seeds):
+        texts, groups, pipeline = fitted(s.corpus, s.words, s.epsilon, seed)
+        found.append(judged(texts, groups, keywords_of(pipeline[-1]), pipeline[0].build_analyzer()))
     values = {}
-    for measure, column in zip(("NPMI", "diversity", "NMI of keywords"), found.T, strict=True):
+    for measure, column in zip(("NPMI", "diversity", "NMI of keywords"), np.transpose(found), strict=True):
         values |= {measure: column.mean(), f"{measure}, deviation": column.std()}
     return values
 
@@ -113,7 +129,47 @@ def cells():
     return [Settings(corpus, kind, epsilon) for corpus in FILES for kind in words for epsilon in EPSILONS]
 
 
+@dataclass(frozen=True)
+class Planted:
+    """Of the row of some attacks."""
+
+    words: str
+    unit: str
+    planted: int
+    epsilon: float
+    n_posts: int = 2000
+    n_attacks: int = 100
+
+
+def planted_cells():
+    """Return what there is to measure; without private words, nothing of an outside string is counted."""
+    kinds = [("record", 1), ("record", 100), ("user", 100)]
+    cells = [("private words", *kind, epsilon) for epsilon in (1.0, math.inf) for kind in kinds]
+    return [Planted(*cell) for cell in [*cells, ("public words", *kinds[1], math.inf)]]
+
+
+def planted(s):
+    """Return in how many attacks a planted string is a keyword, and the probability that the guarantee allows."""
+    own, public, found = tweet_texts(FILES["TweetRumors"])[: s.n_posts], embedder().public_words(), 0
+    options = {"public_vocabulary": None} if s.words == "private words" else {}
+    users = np.append(np.arange(s.n_posts), np.full(s.planted, -1))
+    for attack in range(s.n_attacks):
+        string = f"planted{attack}string"
+        word = public[np.random.default_rng(attack).integers(100, 5000)]
+        model = EmbeddingTopics(K, random_state=attack)
+        pipeline = make_insights_pipeline(
+            s.epsilon, DELTA, embedder=embedder(), model=model, groups=s.unit == "user", **options
+        )
+        with patch.object(_cluster_rounds.PublicStart, "of_rows", staticmethod(OF_ROWS)):  # the same in all fits
+            pipeline.fit(own + [f"{word} {string}"] * s.planted, groups=users if s.unit == "user" else None)
+        found += string in keywords_of(pipeline[-1])
+    one_unit = s.planted == 1 or s.unit == "user"
+    bound = 0.0 if not options else DELTA if math.isfinite(s.epsilon) and one_unit else 1.0
+    return {"successes": found, "bound": bound}
+
+
 TABLES = [
+    Table("planted", Planted, planted_cells, planted, lambda s: [FILES["TweetRumors"], "glove"]),
     Table("names", Settings, cells, names, lambda s: [FILES[s.corpus], "glove"]),
 ]
 if __name__ == "__main__":

@@ -29,7 +29,12 @@ def audit_table(rows):
     order = [f"{attack}, {epsilon}" for attack in ("white-box", "black-box") for epsilon in (1, 5)]
     wide = wide.pivot(index="estimator", columns="column", values="shown")
     wide = wide.loc[rows["estimator"].unique(), order].fillna("not measured").reset_index()
-    lines = [list(wide), *wide.to_numpy().tolist()]
+    return simple_table(wide)
+
+
+def simple_table(table):
+    """Return a table of texts as reStructuredText."""
+    lines = [list(table), *table.to_numpy().tolist()]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rule = " ".join("=" * width for width in widths)
     text = [" ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
@@ -37,7 +42,11 @@ def audit_table(rows):
 
 
 def told(results, match):
-    """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table."""
+    """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
+
+    A table has the columns that are named, and in the format what has a decimal point; without columns, it is that of
+    the audits.
+    """
     what, stem, rest = match.groups()
     rows, columns, form = table(results / f"{stem}.csv"), [], ",.0f"
     for part in shlex.split(rest):
@@ -50,6 +59,8 @@ def told(results, match):
             columns.append(part)
     if not len(rows):
         raise ValueError(f"no row fits {match[0]}")
+    if what == "table" and columns:
+        return simple_table(rows[columns].map(lambda text: f"{float(text):{form}}" if "." in text else text))
     if what == "table":
         return audit_table(rows)
     if what == "seeds":

@@ -50,6 +50,7 @@ INTERNALS = {
     "models._base": "settings_of",
     "models._cluster_rounds": "* as cluster_rounds, ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares",
     "models._hdp_accounting": "HybridPlan, RESERVE",
+    "models._labels": "LabelEStep",
     "rounds._adaptive": "* as adaptive, Knowledge, LATE_SHARE, least_share, planned_noise",
     "rounds._checkpoint": "* as checkpoint",
     "rounds._held_out": "gains_of_unseen, own_parts, together, unseen",

@@ -1,11 +1,16 @@
 """Known questions: counts of public labels, what one unit may add, what they are worth, and what they cost."""
 
 import json
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from broken_variants import longer, noise_times_08
+from internals import LabelEStep
 
 from skdplda import LabelCounts, PrivacyAccountant, count_labels
+from skdplda.audit import epsilon_lower_bound
 from skdplda.cli import main
 from skdplda.exceptions import BudgetExceededError
 from skdplda.reports import report
@@ -77,6 +82,70 @@ def test_noise_has_the_deviation_that_is_told(most):
     assert found.deviation == pytest.approx(2**0.5 * most / 0.5, rel=0.01)
     guarantee = found.privacy_guarantee_
     assert (guarantee.epsilon, guarantee.delta, guarantee.status) == (0.5, 0, "proven")
+
+
+N_CANARIES, CALLS = 250, 160  # in each of so many calls
+
+
+def shown(epsilon, most, cells=1):
+    """Return the lower bounds on epsilon, at 95 % and at 1 - 1e-6, of canaries: users with labels of their own.
+
+    Each is there by a coin, and has two texts of `most` labels each; the labels of the first text count. It is guessed
+    to be there if they all do, which is so with probability 2**-most, or exp(epsilon) times less often. With `cells=2`
+    those of the second text must, too.
+    """
+    rng, found = np.random.default_rng(0), np.zeros((2, 2), int)
+    texts = [[f"{canary} {text} {label}" for label in range(most)] for canary in range(N_CANARIES) for text in range(2)]
+    names = [label for text in texts for label in text]
+    for _ in range(CALLS):
+        there = rng.integers(0, 2, N_CANARIES).astype(bool)
+        own = np.flatnonzero(np.repeat(there, 2))
+        counts = count_labels(
+            own, names, epsilon=epsilon, classify=texts.__getitem__, most=most, groups=own // 2
+        ).counts
+        moved = counts.to_numpy()[:-1].reshape(N_CANARIES, 2 * most)[:, : cells * most]
+        np.add.at(found, (there.astype(int), (moved > 1 - 1e-6).all(axis=1).astype(int)), 1)
+    rates = found[1, 1], found[1].sum(), found[0, 1], found[0].sum()
+    return [epsilon_lower_bound(*rates, confidence=confidence) for confidence in (0.95, 1 - 1e-6)]
+
+
+@contextmanager
+def longer_labels():
+    """Contributions of 1.2 times the bound, which say that they are bounded."""
+    collect = LabelEStep.collect
+    with patch.object(LabelEStep, "collect", lambda *given: longer(collect(*given))):
+        yield
+
+
+@contextmanager
+def texts_for_users():
+    """Each text of a user counts as much as a user."""
+    make = LabelEStep.__init__
+
+    def made(self, found, n_labels, units, most):
+        make(self, found, n_labels, (np.arange(len(found) + 1), np.arange(len(found))), most)
+
+    with patch.object(LabelEStep, "__init__", made):
+        yield
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(1.0, 1), (3.0, 2)])
+def test_an_audit_shows_nearly_the_claim_and_no_more(epsilon, most):
+    """By public calls. At 1 - 1e-6 a right bound is above the claim once in a million audits.
+
+    The mean of the bound at 95 % is 0.95 of the claim at least, five of its deviations above what is asked.
+    """
+    likely, certain = shown(epsilon, most)
+    assert certain <= epsilon and likely > 0.85 * epsilon
+
+
+@pytest.mark.parametrize(
+    ("broken", "most", "cells"), [(noise_times_08, 1, 1), (longer_labels, 1, 1), (texts_for_users, 2, 2)]
+)
+def test_an_audit_finds_broken_counts_of_labels(broken, most, cells):
+    """Mean bounds are 1.63 and more, six of their deviations above the claim."""
+    with broken():
+        assert shown(1.5, most, cells)[1] > 1.5
 
 
 EMBEDDER = WordVectorEmbedder({"tea": [1, 0, 0], "milk": [0.9, 0.1, 0], "iron": [0, 1, 0], "sky": [0, 0, 1]})

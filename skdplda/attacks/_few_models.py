@@ -17,7 +17,7 @@ MOST_FREEDOM = 1e6  # degrees of freedom above which Student's law is the normal
 
 
 def bayesian_ratio_attack(
-    topic_word: ArrayLike,
+    topic_word: ArrayLike | None,
     X: Matrix,
     members: ArrayLike,
     shadows: Any,
@@ -109,7 +109,7 @@ def shift_prior(shifts, chance):
 
 
 def relative_attack(
-    topic_word: ArrayLike,
+    topic_word: ArrayLike | None,
     X: Matrix,
     members: ArrayLike,
     shadows: Any,

@@ -14,7 +14,7 @@ RIDGE = 1e-12
 
 
 def likelihood_ratio_attack(
-    topic_word: ArrayLike,
+    topic_word: ArrayLike | None,
     X: Matrix,
     members: ArrayLike,
     shadows: Any,
@@ -32,9 +32,10 @@ def likelihood_ratio_attack(
     Parameters
     ----------
     topic_word, X, members : as in `threshold_attack`
-        Documents in the order of the shadow models'.
+        Documents in the order of the shadow models'. Where `topic_word` is None, X are the statistics of the documents
+        under the target, (n_documents, n_statistics), as `shadows` names them: of any model.
     shadows : ShadowModels
-        From `train_shadow_models` on the same documents.
+        From `train_shadow_models` on the same documents, or made of statistics of other models.
     mode : {"online", "offline"}, default="online"
         Offline uses only the models that were trained without the document.
     statistics : sequence of str, default=None
@@ -89,13 +90,27 @@ def observed_and_shadows(topic_word, X, shadows, statistics, n_jobs):
     missing = [name for name in names if name not in shadows.names]
     if missing:
         raise ValueError(f"statistics must be among the shadow models' {shadows.names}; got {missing}.")
-    observed = document_statistics(topic_word, X, names, proportions=shadows.proportions, n_jobs=n_jobs)
+    columns = [shadows.names.index(name) for name in names]
+    if topic_word is None:
+        observed = given_statistics(X, len(shadows.names))[:, columns]
+    else:
+        observed = document_statistics(topic_word, X, names, proportions=shadows.proportions, n_jobs=n_jobs)
     if len(observed) != shadows.members.shape[1]:
         raise ValueError(
             f"X has {len(observed)} documents and the shadow models were asked about {shadows.members.shape[1]}."
         )
-    values = shadows.values[:, :, [shadows.names.index(name) for name in names]]
-    return tuple(map(_name, names)), observed, values
+    return tuple(map(_name, names)), observed, shadows.values[:, :, columns]
+
+
+def given_statistics(X, n_statistics):
+    """Return statistics that are given in place of documents, (n_documents, n_statistics); refuse what are none."""
+    found = np.asarray(X, np.float64)
+    if found.ndim != 2 or found.shape[1] != n_statistics or not np.isfinite(found).all():
+        raise ValueError(
+            f"without topic_word, X must be finite statistics of the documents, with {n_statistics} columns as the"
+            f" shadow models have; got shape {found.shape}."
+        )
+    return found
 
 
 def likelihood_ratios(observed, values, members, *, online):
