@@ -977,7 +977,7 @@ MUTANTS = [
     ),
     Mutant(
         "a run is charged twice",
-        "if self._has_run(run):",
+        "if self._has_run(run, part):",
         "if False:",
         "a resumed fit is charged again",
         "test_accountant test_checkpoint",
