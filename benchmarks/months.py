@@ -18,6 +18,7 @@ budget is divided, and one round a month, were chosen on Enron and news, without
 
 from dataclasses import dataclass
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 from embedding import DELTA, K, embedded_posts
@@ -26,10 +27,13 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from skdplda import EmbeddingTopics, warm_started
 from skdplda.metrics import follow_topics, match_topics
+from skdplda.models import _cluster_rounds
+from skdplda.priors._seeding import cluster_centres
 from skdplda.privacy import divide_epsilon
 
 MONTHS, FIRST = 12, 3.0  # and the share of the first month, over that of another
-EPSILONS, SEEDS = (0.5, 1.0, 2.0), 3
+EPSILONS, SEEDS = (2.0, 1.0, 0.5), 3
+STARTS = {}  # the public start is the same in all fits, and takes longer than they do
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,14 @@ class Settings:
     unit: str
     epsilon: float
     n_seeds: int = SEEDS
+
+
+def start(points, weights, n_clusters, seed):
+    """Return what `cluster_centres` does, found once."""
+    key = points.tobytes(), weights.tobytes(), n_clusters, seed
+    if key not in STARTS:
+        STARTS[key] = cluster_centres(points, weights, n_clusters, seed)
+    return STARTS[key]
 
 
 def year(s, seed):
@@ -80,18 +92,19 @@ def year(s, seed):
 
 def measure(s):
     """Return the means over seeds, and the largest deviation of an NMI."""
-    found = [year(s, seed) for seed in range(s.n_seeds)]
+    with patch.object(_cluster_rounds, "cluster_centres", start):
+        found = [year(s, seed) for seed in range(s.n_seeds)]
     means = {name: round(float(np.mean([one[name] for one in found])), 4) for name in found[0]}
     return means | {"deviation": round(max(float(np.std([o[n] for o in found])) for n in means if "NMI" in n), 4)}
 
 
 def cells():
-    for unit, epsilons in (("document", EPSILONS), ("user", (2.0,))):
+    for unit, epsilons in (("document", EPSILONS), ("user", EPSILONS[:1])):
         for epsilon in epsilons:
-            yield Settings("one fit", "none", unit, epsilon)
             for accounting in ("every month", "one month"):
                 for method in ("months", "independent"):
                     yield Settings(method, accounting, unit, epsilon)
+            yield Settings("one fit", "none", unit, epsilon)
 
 
 TABLES = [
