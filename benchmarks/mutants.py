@@ -976,6 +976,27 @@ MUTANTS = [
         "test_accountant",
     ),
     Mutant(
+        "a unit pays for the cheapest parts",
+        "sorted(parts.values(), key=add_up, reverse=True)[:max_parts]",
+        "sorted(parts.values(), key=add_up)[:max_parts]",
+        "a ledger of months accepts more than a unit of the dearest has left",
+        "test_ledger_parts",
+    ),
+    Mutant(
+        "a thread takes the part of another",
+        "return parts.pop() if len(parts) == 1 else None",
+        "return parts.pop() if parts else None",
+        "a fit of one month is charged to another",
+        "test_ledger_parts",
+    ),
+    Mutant(
+        "a stream goes on in another part",
+        "if charged is not None and charged.part not in (None, part):",
+        "if False:",
+        "documents of a month that nobody paid for",
+        "test_ledger_parts",
+    ),
+    Mutant(
         "a run is charged twice",
         "if self._has_run(run, part):",
         "if False:",

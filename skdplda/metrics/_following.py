@@ -78,7 +78,8 @@ def follow_topics(models: Sequence[Any], periods: ArrayLike | None = None, *, al
     periods : array-like of shape (n_periods,), default=None
         Names of the periods; None for numbers from 0.
     alpha : float, default=0.05
-        Probability that any birth or death at all is said of a year in which all shares stay the same.
+        Probability, at most, that any birth or death is said where all shares stay the same, of clusters that keep their
+        places, as `warm_started` ones do. Those of fits that start anew are others, and so are their shares.
 
     Returns
     -------
