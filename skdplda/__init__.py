@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         LocalPrivateLDA,
         PrivateCGSLDA,
         count_labels,
+        warm_started,
     )
     from skdplda.priors import PublicPrior
     from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
@@ -65,6 +66,7 @@ __all__ = [
     "make_insights_pipeline",
     "privacy_guarantee",
     "release",
+    "warm_started",
 ]
 
 import_module("skdplda._kernels")  # which says what to do where the kernels are not compiled

@@ -15,6 +15,7 @@ from internals import loss_distribution as _loss_distribution
 from scipy.stats import binom
 
 from skdplda.privacy import (
+    LedgerEntry,
     PrivacyGuarantee,
     compose_events,
     delta_of,
@@ -279,5 +280,5 @@ def test_integers_whose_product_no_float_holds_have_no_privacy():
     event = DiscreteLaplaceDpEvent(10**300, 10**300)
     assert epsilon_of(event, 1e-6) == math.inf and delta_of(event, 1.0) == 1.0
     guarantee = PrivacyGuarantee(epsilon=math.inf, delta=1e-6, event=event)
-    assert Rule("gaussian", 1.0, 1e-6, 1e-7).cost([guarantee]) == math.inf
+    assert Rule("gaussian", 1.0, 1e-6, 1e-7).cost([LedgerEntry(None, guarantee)]) == math.inf
     assert guarantee.for_group(2).epsilon == math.inf

@@ -85,6 +85,7 @@ def test_what_cannot_be_told_apart_is_refused():
 SETTINGS = {
     "public_rows": (EmbeddingTopics, pd.DataFrame(LONG), pd.DataFrame(changed(LONG))),
     "projection": (EmbeddingTopics, pd.DataFrame(LONG), pd.DataFrame(changed(LONG))),
+    "init": (EmbeddingTopics, pd.DataFrame(LONG), pd.DataFrame(changed(LONG))),
     "centre": (EmbeddingTopics, pd.Series(LONG[:, 0]), pd.Series(changed(LONG[:, 0]))),
     "public_weights": (EmbeddingTopics, pd.Series(LONG[:, 1]), pd.Series(changed(LONG[:, 1]))),
     "doc_topic_prior": (VIPSLDA, pd.Series(LONG[:, 0]), pd.Series(changed(LONG[:, 0]))),

@@ -261,11 +261,12 @@ class ClustersDesign(RoundsDesign):
 
 def public_row(estimator):
     """Return one embedding, of as many numbers as the public arrays of an `EmbeddingTopics` need."""
-    rows, projection, centre = (estimator._public(name) for name in ("public_rows", "projection", "centre"))
+    rows, projection, centre, init = map(estimator._public, ("public_rows", "projection", "centre", "init"))
     if rows is not None:
         return rows[:1]
     if projection is not None:
         return projection[:, 0][None]
+    centre = init[0] if centre is None and init is not None else centre
     n_features = max(2, estimator.n_components) if centre is None else len(centre)
     return np.eye(1, max(n_features, estimator.projection or 0))
 

@@ -1,6 +1,7 @@
 """How good topics are: held-out likelihood, coherence, diversity. Arrays in, floats out."""
 
 from skdplda.metrics._coherence import topic_diversity, u_mass_coherence
+from skdplda.metrics._following import follow_topics, match_topics
 from skdplda.metrics._gensim import coherence, gensim_dictionary, make_coherence_scorer, make_gensim_model
 from skdplda.metrics._likelihood import (
     held_out_log_likelihood,
@@ -16,11 +17,13 @@ from skdplda.metrics._vocabulary import missing_mass, token_mass
 
 __all__ = [
     "coherence",
+    "follow_topics",
     "gensim_dictionary",
     "held_out_log_likelihood",
     "log_likelihood",
     "make_coherence_scorer",
     "make_gensim_model",
+    "match_topics",
     "missing_mass",
     "perplexity",
     "score",

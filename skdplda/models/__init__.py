@@ -12,6 +12,7 @@ from skdplda.models._pctd import PCTD
 from skdplda.models._periods import TopicCounts
 from skdplda.models._suggest import TopicSuggestion, suggest_n_components  # noqa: F401  (of model_selection, for users)
 from skdplda.models._vips import VIPSLDA
+from skdplda.models._warm_start import warm_started
 
 __all__ = [
     "HDPLDA",
@@ -27,4 +28,5 @@ __all__ = [
     "TopicCounts",
     "TopicTrace",
     "count_labels",
+    "warm_started",
 ]

@@ -117,11 +117,12 @@ class PublicStart:
         return cls(np.concatenate(found))
 
     @classmethod
-    def of_rows(cls, rows, weights, n_clusters, n_dimensions, key):
+    def of_rows(cls, rows, weights, n_clusters, n_dimensions, key, init=None):
         """Return the k-means clusters of public rows of any length, (n_rows, n_dimensions), with weights (n_rows,).
 
-        As many rows as clusters are taken as they are, in their order. Where there are fewer different rows than
-        clusters, the others are random.
+        With `init`, (n_clusters, n_dimensions), these are where clusters start, and rows give the axes alone. As many
+        rows as clusters are taken as they are, in their order. Where there are fewer different rows than clusters, the
+        others are random.
         """
         weights = weights / total(weights)
         rows = normalized_rows(rows)
@@ -130,8 +131,8 @@ class PublicStart:
         # In whole numbers, whose squares add up to AXES_GRID**2 nearly: a product of any order is exact below 2**53.
         whole = np.rint(points * (np.sqrt(weights) * AXES_GRID)[:, None])
         variances, axes = eigen(whole.T @ whole)
-        centres = points
-        if len(points) != n_clusters:
+        centres = points if init is None else normalized_rows(init)
+        if len(centres) != n_clusters:
             centres = normalized_rows(cluster_centres(points, weights, n_clusters, 0))
         if len(centres) < n_clusters:
             centres = np.concatenate([centres, cls.spread(n_clusters - len(centres), n_dimensions, key).directions])

@@ -40,6 +40,7 @@ from skdplda.models._clusters import BaseClusterModel, projected_rows
 from skdplda.privacy import COLUMNS, Randomness, seeded_guarantee
 from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._queries import normalized_rows
 from skdplda.semantics import EmbeddedTexts
 
 OF_MODEL = (
@@ -47,6 +48,7 @@ OF_MODEL = (
     " on the private texts"
 )
 ALONE = "each text is embedded on its own"
+PUBLIC = ("public_rows", "public_weights", "centre", "init", "projection")
 
 
 class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
@@ -79,6 +81,11 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     centre : array-like of shape (n_features,) or None, default=None
         What is taken away from rows of length 1. None: their mean, with noise. Affects privacy: no, if it does not
         depend on the private texts.
+    init : array-like of shape (n_components, n_dimensions) or None, default=None
+        Directions where clusters start, after `projection` and without the centre, and to which noisy ones are drawn:
+        `cluster_centers_` of an earlier model, whose clusters then keep their numbers; see `warm_started`. None: of
+        `public_rows`, which still tell along which axes clusters differ. Affects privacy: no, if it is public, or was
+        released at a cost that is counted.
     projection : int, array-like of shape (n_features, n_dimensions) or None, default=None
         Public map to fewer dimensions: a matrix, or the dimensions of a random one, always the same. Affects privacy:
         no, if it does not depend on the private texts.
@@ -171,6 +178,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         "public_rows": ["array-like", None],
         "public_weights": ["array-like", None],
         "centre": ["array-like", None],
+        "init": ["array-like", None],
         "projection": [Interval(Integral, 1, MOST_DIMENSIONS, closed="both"), "array-like", None],
         "assignment": [StrOptions({"soft", "hard"})],
         "keyword_share": [Interval(Real, 0, 1, closed="neither")],
@@ -187,6 +195,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         public_rows: ArrayLike | None = None,
         public_weights: ArrayLike | None = None,
         centre: ArrayLike | None = None,
+        init: ArrayLike | None = None,
         projection: Any = None,
         assignment: Literal["soft", "hard"] = "soft",
         keyword_share: float = 0.5,
@@ -205,6 +214,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         self.public_rows = public_rows
         self.public_weights = public_weights
         self.centre = centre
+        self.init = init
         self.projection = projection
         self.assignment = assignment
         self.keyword_share = keyword_share
@@ -348,7 +358,7 @@ ShardedCounts
     def _plan(self):
         """Return the noise of the whole, from the parameters alone; public arrays are checked."""
         self._topic_word_prior()
-        for name in ("public_rows", "public_weights", "centre", "projection"):
+        for name in PUBLIC:
             self._public(name)
         least = min(
             share
@@ -363,22 +373,21 @@ ShardedCounts
         value = getattr(self, name)
         if value is None or isinstance(value, (str, Integral)):
             return None
-        found, n_axes = np.asarray(value, np.float64), {"public_rows": 2, "projection": 2}.get(name, 1)
+        found, n_axes = np.asarray(value, np.float64), 1 if name in ("public_weights", "centre") else 2
         if found.ndim != n_axes or 0 in found.shape or not np.isfinite(found).all():
             raise ValueError(f"{name} must be an array of {n_axes} axes and finite numbers; got shape {found.shape}.")
-        if name in ("public_rows", "projection") and not found.any():
+        if name in ("public_rows", "init", "projection") and not found.any():
             raise ValueError(f"{name} must have numbers other than 0; got zeros alone, which point nowhere.")
         if name == "public_weights" and not (found > 0).all():
             raise ValueError("public_weights must be positive; got other numbers.")
         return found
 
     def _guarantee(self, unit, plan):
-        public = [
-            name for name in ("public_rows", "public_weights", "centre", "projection") if self._public(name) is not None
-        ]
+        public = [name for name in PUBLIC if self._public(name) is not None]
         assumptions = [OF_MODEL, ALONE]
         if public:
-            assumptions.append(f"{', '.join(public)}: independent of the private texts")
+            released = "" if "init" not in public else ", or released from them at a cost that adds to this one"
+            assumptions.append(f"{', '.join(public)}: independent of the private texts{released}")
         fields = ("cluster_centers_", "centre_", "cluster_sizes_", "size_deviation_", "concentration_", "components_")
         words = ("topic_word_ with counts", "keyword_scores_ with vectors of words")
         signal = () if plan.noiseless else ("signal_to_noise_ with counts", "topic_signal_to_noise_ with counts")
@@ -475,7 +484,8 @@ ShardedCounts
         elif projection is not None:
             n_features = projection.shape[0]
         else:
-            n_features = None if centre is None or self.projection is not None else len(centre)
+            known = centre if self._public("init") is None else self._public("init")[0]
+            n_features = None if known is None or self.projection is not None else len(known)
         if n_features is not None:
             self._check_public(n_features)
         return n_features
@@ -490,6 +500,12 @@ ShardedCounts
             raise ValueError("public_weights must have one number a row of public_rows.")
         if centre is not None and len(centre) != n_dimensions:
             raise ValueError(f"centre must have {n_dimensions} numbers; got {len(centre)}.")
+        init = self._public("init")
+        if init is not None and init.shape != (self.n_components, n_dimensions):
+            raise ValueError(
+                f"init must have a row for each of the {self.n_components} clusters and {n_dimensions} columns; got"
+                f" shape {init.shape}."
+            )
         if centre is not None and matmul(centre, centre) > 1:
             raise ValueError("centre must be of length 1 at most: it is a mean of rows of length 1.")
 
@@ -510,13 +526,16 @@ ShardedCounts
         n_dimensions = self._n_dimensions(self.n_features_in_)
         check_memory(self.n_components, n_words or n_dimensions)
         rows, key, vectors = self._public("public_rows"), randomness.table_key, data.word_vectors
-        if rows is None:
+        init = self._public("init")
+        if rows is None and init is not None:
+            start = PublicStart(normalized_rows(init), np.zeros(n_dimensions))
+        elif rows is None:
             start = PublicStart.spread(self.n_components, n_dimensions, key)
         else:
             weight = self._public("public_weights")
             weight = np.ones(len(rows)) if weight is None else weight
             start = PublicStart.of_rows(
-                projected_rows(rows, self.projection), weight, self.n_components, n_dimensions, key
+                projected_rows(rows, self.projection), weight, self.n_components, n_dimensions, key, init
             )
         return ClusterKnowledge(
             (n_dimensions, n_words, self.n_components),

@@ -2,6 +2,7 @@
 
 from skdplda.plots._attacks import AttackRocDisplay, AuditDisplay
 from skdplda.plots._curves import PrivacyUtilityDisplay
+from skdplda.plots._paths import TopicPathsDisplay
 from skdplda.plots._rounds import ConvergenceDisplay, MonitorDisplay
 from skdplda.plots._topics import TopicDistanceDisplay, TopWordsDisplay
 from skdplda.plots._vocabulary import VocabularyDisplay
@@ -14,5 +15,6 @@ __all__ = [
     "PrivacyUtilityDisplay",
     "TopWordsDisplay",
     "TopicDistanceDisplay",
+    "TopicPathsDisplay",
     "VocabularyDisplay",
 ]

@@ -12,6 +12,7 @@ from skdplda.privacy._calibration import (
     ACCOUNTINGS,
     calibrate_gaussian,
     calibrate_laplace,
+    divide_epsilon,
     finite_noise,
     noise_multiplier,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "calibrate_gaussian",
     "calibrate_laplace",
     "delta_of",
+    "divide_epsilon",
     "epsilon_of",
     "gaussian_event",
     "laplace_event",

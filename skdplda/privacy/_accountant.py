@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
+from skdplda._checks import is_integer
 from skdplda._types import Iterator, PathLike
 from skdplda.exceptions import BudgetExceededError, UnreachableLedgerError
-from skdplda.privacy._events import check_delta, check_epsilon, number_from_json, number_to_json
+from skdplda.privacy._events import MOST_STEPS, check_delta, check_epsilon, number_from_json, number_to_json
 from skdplda.privacy._filter import RULES, Filter, choose_filter
 from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, compose_at, joint_epsilon, read_json
 from skdplda.privacy._ledger_file import LedgerFile, pack, unpack
-from skdplda.privacy._open_ledgers import close_block, find_open_ledger, label_of, open_block
+from skdplda.privacy._open_ledgers import close_block, find_open_ledger, label_of, open_block, part_of
 from skdplda.privacy._statement import round_up
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
@@ -32,7 +33,8 @@ ADVICE = {
     "renyi": ". The ledger adds up Renyi divergences, since its first guarantee; what is planned in advance costs less"
     " as one composed guarantee, or choose rule='basic' for a new ledger",
 }
-TEXTS = ("label", "date", "fitted", "run")  # of an entry
+TEXTS = ("label", "date", "fitted", "run", "part")  # of an entry
+PARTS = "skdplda theory guide, the ledger, Theorem 5"
 
 
 class LedgerEntry(NamedTuple):
@@ -50,6 +52,8 @@ class LedgerEntry(NamedTuple):
         What was fitted, with its public parameters.
     run : str, default=None
         Name of the run that was charged, by which a resumed one is known.
+    part : str, default=None
+        The part of the data that was read; None for all of it, or for data of which the ledger knows nothing.
     """
 
     label: str | None
@@ -57,6 +61,7 @@ class LedgerEntry(NamedTuple):
     date: str | None = None
     fitted: str | None = None
     run: str | None = None
+    part: str | None = None
 
 
 class PrivacyAccountant:
@@ -95,11 +100,15 @@ class PrivacyAccountant:
         Part of delta, for "gaussian" and "renyi", kept for what an event leaves out (`event_delta`), and for
         the delta of guarantees that the rule knows by epsilon and delta only. None: a quarter of delta, or as much as
         the first guarantee needs if that is more; less if the first guarantee could not be afforded with it.
+    max_parts : int, default=None
+        For data in parts, such as months, each spent on within `part`: the most parts in which one unit occurs, which
+        you assert. A unit then pays for the dearest so many parts, and for what is spent outside of them. None: for
+        all. Only for a finite budget of "add-remove" adjacency.
 
     Raises
     ------
     ValueError
-        If `epsilon`, `delta`, `rule` or `reserve` is not as described.
+        If `epsilon`, `delta`, `rule`, `reserve` or `max_parts` is not as described.
 
     Notes
     -----
@@ -137,6 +146,7 @@ class PrivacyAccountant:
         accept_claimed: bool = False,
         rule: Literal["auto", "basic", "gaussian", "renyi"] = "auto",
         reserve: float | None = None,
+        max_parts: int | None = None,
     ) -> None:
         self._epsilon = check_epsilon(epsilon)
         self._delta = check_delta(delta)
@@ -152,6 +162,14 @@ class PrivacyAccountant:
         self._reserve = None if reserve is None else check_delta(reserve)
         if reserve is not None and not self._reserve <= self._delta:
             raise ValueError(f"reserve must be None or at most delta={delta}; got {reserve}")
+        if max_parts is not None and not (is_integer(max_parts) and 1 <= max_parts <= MOST_STEPS):
+            raise ValueError(f"max_parts must be None or an integer of at least 1; got {max_parts!r}")
+        if max_parts is not None and (self._adjacency != Adjacency.ADD_REMOVE or math.isinf(self._epsilon)):
+            raise ValueError(
+                "max_parts needs adjacency 'add-remove' and a finite epsilon: a unit that is replaced may leave some"
+                f" parts and enter others; got adjacency={str(self._adjacency)!r}, epsilon={epsilon}"
+            )
+        self._max_parts = None if max_parts is None else int(max_parts)
         self._filter = None  # until the first spend that costs anything
         self._kept: tuple[LedgerEntry, ...] = ()
         self._steps: dict[str, str] = {}  # of streams: a digest of the sum that each had
@@ -171,6 +189,7 @@ class PrivacyAccountant:
         accept_claimed: bool | None = None,
         rule: Literal["auto", "basic", "gaussian", "renyi"] | None = None,
         reserve: float | None = None,
+        max_parts: int | None = None,
     ) -> "PrivacyAccountant":
         """Open a ledger in a file, or begin one; any number of processes may have it open.
 
@@ -186,7 +205,7 @@ class PrivacyAccountant:
             The file. A new one may be read and written by its owner only.
         epsilon : float, default=None
             Total budget. Needed to begin a ledger; None takes that of the file.
-        delta, unit, adjacency, trust, accept_claimed, rule, reserve : default=None
+        delta, unit, adjacency, trust, accept_claimed, rule, reserve, max_parts : default=None
             As in the constructor; None for what the file says, and for the constructor's defaults in a new file.
 
         Returns
@@ -210,6 +229,7 @@ class PrivacyAccountant:
         0.25
         """
         terms = {"unit": unit, "adjacency": adjacency, "trust": trust, "accept_claimed": accept_claimed}
+        terms["max_parts"] = max_parts
         return FileAccountant(path, epsilon=epsilon, delta=delta, rule=rule, reserve=reserve, **terms)
 
     @property
@@ -238,6 +258,11 @@ class PrivacyAccountant:
         return self._trust
 
     @property
+    def max_parts(self) -> int | None:
+        """The most parts of the data in which one unit occurs, as was asserted; None for all."""
+        return self._max_parts
+
+    @property
     def ledger(self) -> tuple[LedgerEntry, ...]:
         """What was spent, in order."""
         return self._entries
@@ -248,12 +273,18 @@ class PrivacyAccountant:
 
         It accounts for all events jointly, as `PrivacyGuarantee.compose` does, and holds for costs that were fixed in
         advance. Where they were not, the budget holds. If no finite epsilon holds at the budget's delta, as in a ledger
-        of epsilon inf, it is at the sum of the deltas.
+        of epsilon inf, it is at the sum of the deltas. Where there are more parts than `max_parts`, it is what the
+        ledger's rule says, if that is less.
         """
-        guarantees = [entry.guarantee for entry in self._entries]
+        entries = self._entries
+        guarantees = [entry.guarantee for entry in entries]
         if not guarantees or (len(guarantees) == 1 and guarantees[0].delta == self._delta):
             return guarantees[0] if guarantees else None
         joint = compose_at(guarantees, self._delta)
+        cost = math.inf if self._max_parts is None else self._cost(entries)
+        if cost < joint.epsilon:
+            asserted = (*joint.assumptions, *self._assertion())
+            return replace(joint, epsilon=cost, event=None, event_delta=0.0, reference=PARTS, assumptions=asserted)
         if math.isinf(joint.epsilon):
             joint = guarantees[0].compose(*guarantees[1:])
         if len(guarantees) == 1:
@@ -266,19 +297,19 @@ class PrivacyAccountant:
         """What the budget leaves at the ledger's delta.
 
         A guarantee of this epsilon and delta 0 always fits. Where noise is of the kind that the ledger's rule
-        adds up, a larger one may fit too: ask `check`.
+        adds up, a larger one may fit too: ask `check`. So may one of a part that others are dearer than.
         """
         if math.isinf(self._epsilon):
             return self._epsilon
-        guarantees = [entry.guarantee for entry in self._entries]
-        found = self._filter_of([*guarantees, PrivacyGuarantee(epsilon=self._epsilon)])
-        if found.rules[0].name == "basic" and not guarantees:
+        entries, pure = self._entries, LedgerEntry(None, PrivacyGuarantee(epsilon=self._epsilon))
+        found = self._filter_of([*entries, pure])
+        if found.rules[0].name == "basic" and not entries:
             return self._epsilon
-        if found.cost(guarantees) > self._epsilon:
+        if found.cost(entries, self._max_parts) > self._epsilon:
             return 0.0
-        rest, step = found.rest(guarantees), math.ulp(self._epsilon)
-        while rest > 0 and found.cost([*guarantees, PrivacyGuarantee(epsilon=rest)]) > self._epsilon:  # by rounding
-            rest, step = rest - step, 2 * step
+        rest, step = found.rest(entries, self._max_parts), math.ulp(self._epsilon)
+        while rest > 0 and self._cost([*entries, LedgerEntry(None, PrivacyGuarantee(epsilon=rest))]) > self._epsilon:
+            rest, step = rest - step, 2 * step  # by rounding
         return max(0.0, rest)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -288,7 +319,8 @@ class PrivacyAccountant:
         -------
         frame : pandas.DataFrame
             One row a spend, with its date, label and what was fitted, its own epsilon, delta and status, and
-            `total_epsilon`: what it and those before it take of the budget's epsilon, at the budget's delta.
+            `total_epsilon`: what it and those before it take of the budget's epsilon, at the budget's delta. With
+            `max_parts` also its part.
         """
         import pandas as pd
 
@@ -297,7 +329,7 @@ class PrivacyAccountant:
         if math.isinf(self._epsilon):
             totals = [joint_epsilon(guarantees[: n + 1], self._delta) for n in range(len(entries))]
         else:
-            totals = [self._cost(guarantees[: n + 1]) for n in range(len(entries))]
+            totals = [self._cost(entries[: n + 1]) for n in range(len(entries))]
         columns = {
             "date": pd.to_datetime(pd.Series([entry.date for entry in entries], dtype=object), utc=True),
             "label": pd.Series([entry.label for entry in entries], dtype=object),
@@ -307,6 +339,8 @@ class PrivacyAccountant:
             "status": pd.Series([str(guarantee.status) for guarantee in guarantees], dtype=object),
             "total_epsilon": pd.Series(totals, dtype=float),
         }
+        if self._max_parts is not None:
+            columns["part"] = pd.Series([entry.part for entry in entries], dtype=object)
         return pd.DataFrame(columns)
 
     @contextmanager
@@ -340,10 +374,67 @@ class PrivacyAccountant:
         """
         if not isinstance(label, str):
             raise TypeError(f"label must be a string; got {label!r}")
-        self._refuse_other_process()
-        open_block(self, label)
-        try:
+        with self._block(label, None):
             yield self
+
+    @contextmanager
+    def part(self, name: str, label: str | None = None) -> "Iterator[Self]":
+        """Enter the ledger for fits that read one part of the data only, such as a month.
+
+        Nothing can check it: that these fits read units of this part alone, that one unit is in at most `max_parts`
+        parts, and that in which ones depends on no other unit but through what was released. So cut by each document's
+        own date, not after every thousandth document. What is charged from another process counts as read from all.
+
+        Parameters
+        ----------
+        name : str
+            The part. One name is one part, in however many blocks.
+        label : str, default=None
+            As in `labelled`; None takes the name.
+
+        Yields
+        ------
+        accountant : PrivacyAccountant
+            The ledger.
+
+        Raises
+        ------
+        TypeError
+            If the name is not a string.
+        UnreachableLedgerError
+            If the ledger is in the memory of another process.
+        ValueError
+            If the ledger has no `max_parts`, or the block is within one of another part.
+
+        Examples
+        --------
+        >>> from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, pure_event
+        >>> accountant = PrivacyAccountant(epsilon=1.0, max_parts=1)
+        >>> for month in ["May", "June"]:
+        ...     with accountant.part(month):
+        ...         accountant.spend(PrivacyGuarantee(epsilon=0.75, status="proven", event=pure_event(0.75)))
+        >>> accountant.remaining_epsilon
+        0.25
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a string; got {name!r}")
+        if self._max_parts is None:
+            raise ValueError(
+                "this ledger has no parts: how many of them a unit may be in must be asserted when it begins, by"
+                " PrivacyAccountant(..., max_parts=...). Without, all releases add up"
+            )
+        outer = part_of(self, entered=True)
+        if outer not in (None, name):
+            raise ValueError(f"a block of part {name!r} must not be within one of part {outer!r}")
+        with self._block(name if label is None else label, name):
+            yield self
+
+    @contextmanager
+    def _block(self, label, part):
+        self._refuse_other_process()
+        open_block(self, label, part)
+        try:
+            yield
         finally:
             close_block(self)
 
@@ -397,7 +488,7 @@ class PrivacyAccountant:
         IncompatibleGuaranteeError
             If its unit, adjacency or trust model is not the ledger's.
         ValueError
-            If it is not proven and the ledger does not accept that.
+            If it is not proven and the ledger does not accept that; or if the run was charged to another part.
         """
         for name, text in (("label", label), ("fitted", fitted), ("run", run)):
             if text is not None and not isinstance(text, str):
@@ -406,11 +497,12 @@ class PrivacyAccountant:
         if label is None:
             label = label_of(self) or run
         with self._lock:
-            if self._has_run(run):
+            part = part_of(self)
+            if self._has_run(run, part):
                 return
             self._check(guarantee)
             date = datetime.now(UTC).isoformat(timespec="seconds")
-            self._add(LedgerEntry(label, guarantee, date, fitted, run))
+            self._add(LedgerEntry(label, guarantee, date, fitted, run, part))
 
     def to_json(self) -> str:
         """Write budget and ledger as JSON, the only way to save them.
@@ -433,10 +525,13 @@ class PrivacyAccountant:
             "reserve": self._reserve,
             "filter": None if self._filter is None else self._filter.to_json(),
             "ledger": [
-                {name: getattr(entry, name) for name in TEXTS} | {"guarantee": json.loads(entry.guarantee.to_json())}
+                {name: getattr(entry, name) for name in TEXTS if name != "part" or entry.part is not None}
+                | {"guarantee": json.loads(entry.guarantee.to_json())}
                 for entry in self._entries
             ],
         } | ({"steps": self._steps} if self._steps else {})
+        if self._max_parts is not None:
+            data["max_parts"] = self._max_parts
         return json.dumps(data, indent=2, allow_nan=False)
 
     @classmethod
@@ -482,28 +577,43 @@ class PrivacyAccountant:
                 self._change(_steps=self._steps | {step: digest})
             return self._steps[step]
 
-    def _filter_of(self, guarantees):
+    def _assertion(self):
+        """Return what the ledger assumes of the parts of the data."""
+        return (
+            f"one {self._unit} is in at most {self._max_parts} parts of the data, in which depends on no other"
+            f" {self._unit} but through what was released, and what was spent on a part read no other",
+        )
+
+    def _filter_of(self, entries):
         """Return the filter, which the first guarantee that costs anything fixes; None before there is one."""
+        guarantees = (entry.guarantee for entry in entries)
         first = next((g for g in guarantees if g.epsilon > 0 or g.delta > 0), None)
         if self._filter is not None or first is None or math.isinf(self._epsilon):
             return self._filter
         return choose_filter(self._kind_of_rule, self._epsilon, self._delta, self._reserve, first)
 
-    def _cost(self, guarantees):
-        found = self._filter_of(guarantees)
-        return 0.0 if found is None else found.cost(guarantees)
+    def _cost(self, entries):
+        found = self._filter_of(entries)
+        return 0.0 if found is None else found.cost(entries, self._max_parts)
 
     @property
     def _entries(self):
         return self._kept
 
-    def _has_run(self, run):
-        return run is not None and any(entry.run == run for entry in self._entries)
+    def _has_run(self, run, part):
+        charged = None if run is None else next((entry for entry in self._entries if entry.run == run), None)
+        if charged is not None and charged.part not in (None, part):
+            raise ValueError(
+                f"this run was charged to part {charged.part!r} of the data, and goes on in"
+                f" {'no part' if part is None else f'part {part!r}'}. What reads several parts must be begun outside of"
+                " all of them. Nothing was released"
+            )
+        return charged is not None
 
     def _add(self, entry):
         """Append an entry and fix the filter. Called under the lock."""
         entries = (*self._kept, entry)
-        self._change(_kept=entries, _filter=self._filter_of([entry.guarantee for entry in entries]))
+        self._change(_kept=entries, _filter=self._filter_of(entries))
 
     def _change(self, **fields):
         """Change what is written of the ledger. Called under the lock."""
@@ -518,11 +628,12 @@ class PrivacyAccountant:
             self._check_kind(guarantee)
         if math.isinf(self._epsilon):
             return
-        guarantees = [*(entry.guarantee for entry in self._entries), *wanted]
-        cost = self._cost(guarantees)
+        part = part_of(self)
+        entries = [*self._entries, *(LedgerEntry(None, guarantee, part=part) for guarantee in wanted)]
+        cost = self._cost(entries)
         if cost > self._epsilon:
-            total, found = self.total, self._filter_of(guarantees)
-            short = found.over_reserve(guarantees)
+            total, found = self.total, self._filter_of(entries)
+            short = found.over_reserve(entries, self._max_parts)
             advice = ADVICE[found.rules[0].name] if self._entries else ""
             if short is not None:
                 advice = (
@@ -588,7 +699,7 @@ class PrivacyAccountant:
 
 
 def _entry_from_json(item):
-    texts = dict(item)
+    texts = {"part": None} | item
     guarantee = PrivacyGuarantee.from_json(json.dumps(texts.pop("guarantee")))
     if set(texts) != set(TEXTS):
         raise ValueError(f"an entry must have {TEXTS} and a guarantee; got {item!r:.200}")

@@ -5,8 +5,17 @@ from functools import lru_cache
 from typing import Literal
 
 from skdplda._arithmetic import exp, log, log1p
+from skdplda._types import ArrayLike
 from skdplda.privacy._accounting import ULP, epsilon_of, gaussian_delta, least, parts_of, renyi_epsilon, rounded_up
-from skdplda.privacy._events import check_delta, check_epsilon, check_steps, gaussian_event, laplace_event
+from skdplda.privacy._events import (
+    add_up,
+    check_delta,
+    check_epsilon,
+    check_real,
+    check_steps,
+    gaussian_event,
+    laplace_event,
+)
 
 ACCOUNTINGS = ("pld", "rdp")
 
@@ -72,6 +81,50 @@ def _gaussian_noise(epsilon, delta, steps, sampling_rate):
     mu = 1 / _least_sigma(epsilon, delta)
     guess = 1 / math.sqrt(log1p((mu / sampling_rate) * (mu / sampling_rate) / steps))
     return search_noise(cost, epsilon, guess)
+
+
+def divide_epsilon(epsilon: float, delta: float, shares: ArrayLike) -> list[float]:
+    """Divide a budget among fits with Gaussian noise, such as those of twelve months, by their precisions.
+
+    A `PrivacyAccountant` of the same budget, with ``rule="gaussian", reserve=0.0``, accepts a fit of each epsilon at
+    `delta`, of all estimators in their default form, and then no further one.
+
+    Parameters
+    ----------
+    epsilon : float
+        Total budget, finite.
+    delta : float
+        In (0, 1), of the whole and of each fit: what is shared is noise.
+    shares : array-like of shape (n_fits,)
+        Positive; fits of equal ones have equal noise.
+
+    Returns
+    -------
+    epsilons : list of float
+        One a fit. Their sum is above `epsilon`, as noise adds up by its precision.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or a share so small that its noise would be larger than any float.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import divide_epsilon
+    >>> [round(part, 2) for part in divide_epsilon(2.0, 1e-6, [3, 1, 1])]
+    [1.51, 0.84, 0.84]
+    """
+    parts = [check_real("shares", share, "> 0") for share in shares]
+    if not parts or not all(0 < share < math.inf for share in parts) or math.isinf(check_epsilon(epsilon)):
+        raise ValueError(f"shares must be positive, one at least, of a finite epsilon; got {shares!r}, {epsilon!r}.")
+    sigma, margin = calibrate_gaussian(epsilon, delta), 1e-9
+    while True:  # what a fit makes of its epsilon is rounded
+        noise = [sigma * math.sqrt(add_up(parts) / share) * (1 + margin) for share in parts]
+        found = [epsilon_of(gaussian_event(one), delta) for one in noise]
+        precision = add_up(1 / (s * s) for s in (calibrate_gaussian(one, delta) for one in found))
+        if epsilon_of(gaussian_event((1 - 1e-9) / math.sqrt(precision)), delta) <= epsilon:
+            return found
+        margin *= 4
 
 
 def calibrate_laplace(epsilon: float, steps: int = 1, delta: float = 0.0) -> float:

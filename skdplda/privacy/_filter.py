@@ -2,12 +2,13 @@
 
 A rule charges every guarantee two numbers, adds them up, and compares each sum with a capacity. Rules and their
 capacities are fixed before the first release: whoever could change them after seeing a release, or move budget between
-kinds of noise, would get up to twice the delta. doc/theory/ledger.rst has the proofs, Theorems 1 to 4.
+kinds of noise, would get up to twice the delta. doc/theory/ledger.rst has the proofs, Theorems 1 to 5.
 """
 
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,13 @@ ORDERS = (*range(2, 65), *(2**power for power in range(7, 12)))
 RESERVE = 1 / 4  # of delta, for what events leave out
 MIXED = 1 / 6  # of what the reserve leaves, where the first noise is Gaussian: for other kinds of noise beside it
 HALVES = 10  # times that both parts are halved for a first guarantee that needs more of delta, before they are nothing
+
+
+class Spent(NamedTuple):
+    """What a filter looks at in an entry of a ledger: a guarantee, and the part of the data that was read."""
+
+    guarantee: Any
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,10 +69,10 @@ class Rule:
             return _pure_divergence(guarantee.epsilon, self.order), guarantee.delta
         return _divergence(event, self.order), guarantee.event_delta
 
-    def cost(self, guarantees):
+    def cost(self, entries, max_parts=None):
         """Return the epsilon, at the budget's delta, that holds for everything that adds up to these charges."""
-        total = add_up(self.charge(guarantee)[0] for guarantee in guarantees)
-        if self.taken(guarantees) > self.kept:
+        total = self.most(0, entries, max_parts)
+        if self.taken(entries, max_parts) > self.kept:
             return math.inf
         if self.name == "basic" or total in (0.0, math.inf):
             return total
@@ -73,18 +81,33 @@ class Rule:
             return epsilon_of(gaussian_event(1 / math.sqrt(total) * (1 - 1e-12)), left)
         return max(0.0, (total - self._conversion(left)) * OUTWARDS) if left > 0 else math.inf
 
-    def taken(self, guarantees):
+    def taken(self, entries, max_parts=None):
         """Return what guarantees take from the reserve in all."""
-        return add_up(self.charge(guarantee)[1] for guarantee in guarantees)
+        return self.most(1, entries, max_parts)
+
+    def most(self, which, entries, max_parts):
+        """Return the most that one unit pays of charges (`which` 0) or failures (1): Theorem 5.
+
+        It pays for all entries without a part, and for those of `max_parts` parts at most, of all if that is None.
+        """
+        if max_parts is None:
+            return add_up(self.charge(entry.guarantee)[which] for entry in entries)
+        parts = {None: []}
+        for entry in entries:
+            parts.setdefault(entry.part, []).append(self.charge(entry.guarantee)[which])
+        paid = parts.pop(None)
+        for charges in sorted(parts.values(), key=add_up, reverse=True)[:max_parts]:
+            paid = [*paid, *charges]
+        return add_up(paid)
 
     @property
     def kept(self):
         """What may be taken in all."""
         return self.delta if self.name == "basic" else self.reserve
 
-    def rest(self, guarantees):
+    def rest(self, entries, max_parts=None):
         """Return a pure epsilon, about the largest, that still fits; not rounded to the safe side."""
-        left = max(0.0, self.capacity - add_up(self.charge(guarantee)[0] for guarantee in guarantees))
+        left = max(0.0, self.capacity - self.most(0, entries, max_parts))
         if self.name == "basic":
             return left
         if self.name == "gaussian":
@@ -115,24 +138,25 @@ class Filter:
 
     rules: tuple[Rule, ...]
 
-    def cost(self, guarantees):
-        """Return the least epsilon of a rule; inf if none holds."""
-        return min((rule.cost(guarantees) for rule in self._holding(guarantees)), default=math.inf)
+    def cost(self, entries, max_parts=None):
+        """Return the least epsilon of a rule for entries of a ledger; inf if none holds."""
+        return min((rule.cost(entries, max_parts) for rule in self._holding(entries)), default=math.inf)
 
-    def rest(self, guarantees):
+    def rest(self, entries, max_parts=None):
         """Return a pure epsilon, about the largest, that still fits; not rounded to the safe side."""
-        return max((rule.rest(guarantees) for rule in self._holding(guarantees)), default=0.0)
+        return max((rule.rest(entries, max_parts) for rule in self._holding(entries)), default=0.0)
 
-    def over_reserve(self, guarantees):
+    def over_reserve(self, entries, max_parts=None):
         """Return (what guarantees take, what is kept) if no rule has enough in reserve, else None."""
-        found = [(rule.taken(guarantees), rule.kept) for rule in self._holding(guarantees)]
+        found = [(rule.taken(entries, max_parts), rule.kept) for rule in self._holding(entries)]
         return min(found) if found and all(taken > kept for taken, kept in found) else None
 
-    def _holding(self, guarantees):
+    def _holding(self, entries):
         """Return the rules that hold: where several share a reserve, one that takes more of it than others is out."""
         if len(self.rules) == 1:
             return self.rules
-        return [rule for rule in self.rules if all(rule.charge(one)[1] <= _left_out(one) for one in guarantees)]
+        left_out = [(entry.guarantee, _left_out(entry.guarantee)) for entry in entries]
+        return [rule for rule in self.rules if all(rule.charge(one)[1] <= left for one, left in left_out)]
 
     def to_json(self):
         """Return plain lists and dicts, without the budget."""
@@ -181,7 +205,7 @@ def choose_filter(name, epsilon, delta, reserve, first):
             mixed = part * MIXED * (delta - found[0].reserve)
             other = best([replace(rule, delta=rule.reserve + mixed) for rule in kept if rule.name == "renyi"])
             found = [replace(found[0], delta=delta - mixed), other]
-        if Filter(tuple(found)).cost([first]) <= epsilon:
+        if Filter(tuple(found)).cost([Spent(first)]) <= epsilon:
             break
     return Filter(tuple(found))
 

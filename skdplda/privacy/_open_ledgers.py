@@ -39,8 +39,8 @@ WHAT_TO_DO = (
 class Block:
     """One `with` block; a ledger may be entered several times."""
 
-    def __init__(self, accountant: Any, label: str | None) -> None:
-        self.accountant, self.label = accountant, label
+    def __init__(self, accountant: Any, label: str | None, part: str | None = None) -> None:
+        self.accountant, self.label, self.part = accountant, label, part
 
     @property
     def announced(self) -> tuple[str, str | None]:
@@ -207,9 +207,12 @@ PROCESS.inherit()
 os.register_at_fork(after_in_child=PROCESS.forked)
 
 
-def open_block(accountant: Any, label: str | None = None) -> None:
-    """Open a block of a ledger for this thread and, where a thread has none of its own, for the process."""
-    block = Block(accountant, label)
+def open_block(accountant: Any, label: str | None = None, part: str | None = None) -> None:
+    """Open a block of a ledger for this thread and, where a thread has none of its own, for the process.
+
+    A block within one of a part is of that part.
+    """
+    block = Block(accountant, label, part_of(accountant) if part is None else part)
     with PROCESS.lock:
         PROCESS.open.append(block)
         PROCESS.publish()
@@ -245,6 +248,21 @@ def label_of(accountant: Any) -> str | None:
     with PROCESS.lock:
         blocks = [*PROCESS.open, *entered]
     return next((block.label for block in reversed(blocks) if block.accountant is accountant), None)
+
+
+def part_of(accountant: Any, entered: bool = False) -> str | None:
+    """Return the part of the data that the innermost block of a ledger in this thread is for; None for all of it.
+
+    A thread that entered none is in the part that all blocks of the process are in; with `entered`, in no part. It is
+    None, which costs most, where they differ, and in other processes.
+    """
+    here = [block for block in BLOCKS.get() if block is not PREPAID and block in PROCESS.open]
+    own = [block.part for block in here if block.accountant is accountant]
+    if own or entered:
+        return own[-1] if own else None
+    with PROCESS.lock:
+        parts = {block.part for block in PROCESS.open if block.accountant is accountant}
+    return parts.pop() if len(parts) == 1 else None
 
 
 def find_open_ledger() -> tuple[Any, str | None]:

@@ -1,0 +1,86 @@
+"""Topics that keep their identity: a fit that starts from what an earlier one released."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skdplda._arithmetic import matmul, total
+from skdplda._types import Sequence
+from skdplda._validation import check_is_fitted
+from skdplda.priors._public import RESERVED, PublicPrior, WordPrior
+
+
+def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | None = None) -> Any:
+    """Make an estimator start from the topics of an earlier model, which then keep their numbers.
+
+    For months, regions or versions of a corpus. What was released is public, so that it costs nothing here; that the
+    earlier release was paid for is up to you, or a `PrivacyAccountant`. Topics are followed by `metrics.follow_topics`.
+
+    Parameters
+    ----------
+    estimator : EmbeddingTopics, or estimator with `prior`
+        What is to be fitted next; it does not change. `EmbeddingTopics` start from the earlier directions and centre;
+        in one round, if `max_iter` is None, as the best starts need no more. Others get a `WordPrior` of the earlier
+        topics and word frequencies, with the vectors of their own `prior`.
+    earlier : fitted or released model
+        Of as many topics, and of the same columns.
+    vocabulary : sequence of str of shape (n_words,), default=None
+        Words of the columns, for estimators whose `prior` is a `PublicPrior`. None: those of the earlier model.
+
+    Returns
+    -------
+    estimator : estimator
+        An unfitted copy.
+
+    Raises
+    ------
+    NotFittedError
+        If the earlier model is not fitted.
+    TypeError
+        If the estimator can start from no other model, or the earlier one is of another kind.
+    ValueError
+        If the numbers of topics differ, or words are needed and not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdplda import EmbeddingTopics, warm_started
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(np.eye(3), 2000, axis=0) + rng.normal(scale=0.2, size=(6000, 3))
+    >>> may = EmbeddingTopics(3, epsilon=1.0, public_rows=np.eye(3)).fit(X)
+    >>> june = warm_started(EmbeddingTopics(3, epsilon=1.0), may).fit(X)
+    >>> june.predict(np.eye(3)).tolist()
+    [0, 1, 2]
+    """
+    check_is_fitted(earlier)
+    parameters, of_clusters = estimator.get_params(deep=False), hasattr(earlier, "cluster_centers_")
+    if of_clusters != ("init" in parameters) or not {"init", "prior"} & set(parameters):
+        raise TypeError(
+            f"a {type(estimator).__name__} cannot start from a {type(earlier).__name__}: clusters start from clusters,"
+            " and models with the parameter prior from topics."
+        )
+    n_topics = len(earlier.cluster_centers_ if of_clusters else earlier.topic_word_)
+    if n_topics != estimator.n_components:
+        raise ValueError(f"n_components must be {n_topics}, as in the earlier model; got {estimator.n_components}.")
+    if of_clusters:
+        rounds = 1 if estimator.max_iter is None else estimator.max_iter
+        found = {"init": np.array(earlier.cluster_centers_), "centre": np.array(earlier.centre_), "max_iter": rounds}
+        return clone(estimator).set_params(**found)
+    return clone(estimator).set_params(prior=_prior(estimator.prior, earlier, vocabulary))
+
+
+def _prior(own, earlier, vocabulary):
+    """Return the topics and frequencies of an earlier model, with the vectors of a prior, as a `WordPrior`."""
+    topics = np.asarray(earlier.topic_word_, np.float64)
+    if isinstance(own, PublicPrior):
+        if vocabulary is None and earlier._vocabulary() is None:
+            raise ValueError("vocabulary must have the words of the columns: the prior is a PublicPrior.")
+        own = own.for_words([str(word) for word in earlier._names_of_words(vocabulary)])
+    sizes = earlier._topic_sizes()
+    sizes = np.full(len(topics), 1 / len(topics)) if sizes is None else sizes
+    frequencies = matmul(sizes / total(sizes), topics)
+    names = [str(name) for name in earlier.get_feature_names_out()]
+    names = [f"topic {k}" if RESERVED.fullmatch(name) or not name else name for k, name in enumerate(names)]
+    vectors = None if own is None else own.vectors
+    return WordPrior(vectors=vectors, frequencies=frequencies, topics=topics, names=tuple(names))
