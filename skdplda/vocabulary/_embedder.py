@@ -6,6 +6,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metadata_routing import UNUSED
 
+from skdplda._reading import is_compiled, read_texts
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_groups, note_parameters
@@ -17,7 +18,7 @@ from skdplda.privacy import (
     check_released,
     stated_guarantee,
 )
-from skdplda.semantics import EmbeddedTexts, embedded
+from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder, embedded
 from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
@@ -185,8 +186,15 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         return known(words) if callable(known) else None
 
     def _texts(self, raw_documents):
-        """Return a list of the texts, which may be read once only."""
-        return list(self._words()._texts(raw_documents))
+        """Return a list of the texts, which may be read once only; or their words, where both cut texts alike."""
+        words, documents = self._words(), self._words()._texts(raw_documents)
+        if type(self.embedder) is WordVectorEmbedder and tuple(words.ngram_range) == (1, 1):
+            counter = self.embedder._counter()
+            own = words._counter(None, stop_words=None, binary=counter.binary, dtype=counter.dtype)
+            if is_compiled(counter) and own.get_params() == counter.get_params():
+                n_jobs = self.embedder.n_jobs if words.n_jobs is None else words.n_jobs
+                return read_texts(documents, counter, n_jobs=n_jobs)
+        return list(documents)
 
     def _embed(self, texts):
         """Return one row a text, a matrix of float64."""
