@@ -25,47 +25,50 @@ BATCH, OBJECT = 2**19, 64  # characters of a batch; what a text counts beside it
 
 
 class ReadTexts:
-    """The words of texts in their order: `names`, and `parts`, pairs (numbers, sizes) of some texts each."""
+    """The words of texts in their order: `names`, and `parts`, pairs (numbers, sizes) of some texts each.
 
-    def __init__(self, names: list[str], parts: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        self.names, self.parts = names, parts
+    A number is the place of a word's name, or has it in `columns`: a negative one leaves the word out.
+    """
+
+    def __init__(
+        self, names: list[str], parts: list[tuple[np.ndarray, np.ndarray]], columns: np.ndarray | None = None
+    ) -> None:
+        self.names, self.parts, self.columns = names, parts, columns
 
     def __len__(self) -> int:
         return sum(len(sizes) for _, sizes in self.parts)
 
-    def renamed(self, names: list[str], columns: np.ndarray) -> "ReadTexts":
-        """Return the same texts with other numbers; words of a negative one are left out."""
-        parts = []
-        for numbers, sizes in self.parts:
-            found = columns[numbers]
-            kept = found >= 0
-            before = np.append(0, np.cumsum(kept))
-            parts.append((found[kept], np.diff(before[np.append(0, np.cumsum(sizes))])))
-        return ReadTexts(names, parts)
+    def among(self, names: list[str]) -> "ReadTexts":
+        """Return the same texts with words of these names only."""
+        column = {name: j for j, name in enumerate(names)}
+        columns = np.array([column.get(name, -1) for name in self.names], np.int32)
+        if self.columns is not None:
+            columns = np.where(self.columns >= 0, columns[self.columns], -1).astype(np.int32)
+        return ReadTexts(names, self.parts, columns)
 
     def without(self, words: Iterable[str], longest: int) -> "ReadTexts":
         """Return the same texts without some words and those of more than `longest` characters."""
         words = frozenset(words)
-        kept = np.array([word not in words and len(word) <= longest for word in self.names], bool)
-        columns = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        return self.renamed([word for word, stays in zip(self.names, kept, strict=True) if stays], columns)
+        return self.among([name for name in self.names if name not in words and len(name) <= longest])
 
     def counts(self, n_jobs: int | None = None) -> sp.csr_array:
         """Return how often each text has each word, int32, of shape (n_texts, n_words), columns ascending."""
         n_words = len(self.names)
 
         def groups():
-            group, size = [], 0
+            group: list = []
             for part in self.parts:  # small ones together, since a pass over all words comes with each
                 group.append(part)
-                size += part[0].size
-                if size > n_words:
-                    yield tuple(map(np.concatenate, zip(*group, strict=True)))
-                    group, size = [], 0
+                if sum(numbers.size for numbers, _ in group) > n_words:
+                    yield [np.concatenate(arrays) for arrays in zip(*group, strict=True)]
+                    group = []
             if group:
-                yield tuple(map(np.concatenate, zip(*group, strict=True)))
+                yield [np.concatenate(arrays) for arrays in zip(*group, strict=True)]
 
-        return stacked(in_order(lambda part: tally(*part, n_words), groups(), effective_n_jobs(n_jobs)), n_words)
+        def count(group):
+            return tally(*group, n_words, self.columns)
+
+        return stacked(in_order(count, groups(), effective_n_jobs(n_jobs)), n_words)
 
 
 def read_texts(
@@ -76,7 +79,7 @@ def read_texts(
     Those of more than `longest` characters are left out.
     """
     reader = _reader(counter, None, longest, n_jobs)
-    parts = list(reader.parts(documents))
+    parts = list(reader.parts(documents)) or [(np.empty(0, np.int32), np.empty(0, np.int64))]
     return ReadTexts(reader.names(), parts)
 
 

@@ -55,8 +55,8 @@ cdef extern from "words.h" nogil:
     int32_t number_of(word_table *table, const uint8_t *word, int64_t size, int64_t characters, uint64_t hash)
     int read_text(text_reader *reader, const void *data, int width, int64_t length)
     int64_t tally_texts(
-        const int32_t *numbers, const int64_t *sizes, int64_t n_texts, int64_t n_words, int64_t *heads, int32_t *texts,
-        int64_t *next, int64_t *start, int32_t *found, int32_t *counts)
+        const int32_t *numbers, const int64_t *sizes, const int32_t *columns, int64_t n_texts, int64_t n_columns,
+        int64_t *heads, int32_t *texts, int64_t *next, int64_t *start, int32_t *found, int32_t *counts)
 
 cdef inline int width_of(object text) except -1:
     if not isinstance(text, str):
@@ -214,18 +214,23 @@ cdef class TextReader:
         return numbers, sizes
 
 
-def tally(const int32_t[::1] numbers, const int64_t[::1] sizes, int64_t n_words):
-    """Count the words of texts: the start of each text, its different numbers, ascending, and how often each comes.
+def tally(
+    const int32_t[::1] numbers, const int64_t[::1] sizes, int64_t n_columns, const int32_t[::1] columns=None,
+):
+    """Count the words of texts: the start of each text, its different columns, ascending, and how often each comes.
 
-    Equivalent to, for each text: ``np.unique(numbers, return_counts=True)``
+    Columns are the numbers or, with `columns`, what these have for them; words of a negative column are left out.
+
+    Equivalent to, for each text: ``np.unique(columns[numbers], return_counts=True)``, without negative ones
     """
     cdef int64_t used, n = sizes.shape[0], n_tokens = numbers.shape[0]
     starts, found, counts = np.zeros(n + 1, np.int64), np.empty(n_tokens, np.int32), np.empty(n_tokens, np.int32)
     if not n_tokens:
         return starts, found, counts
-    cdef int64_t[::1] heads = np.zeros(n_words + 1, np.int64), next_place = np.empty(n, np.int64), start = starts
+    cdef int64_t[::1] heads = np.zeros(n_columns + 1, np.int64), next_place = np.empty(n, np.int64), start = starts
     cdef int32_t[::1] texts = np.empty(n_tokens, np.int32), out = found, count = counts
+    cdef const int32_t *named = &columns[0] if columns is not None else NULL
     with nogil:
         used = tally_texts(
-            &numbers[0], &sizes[0], n, n_words, &heads[0], &texts[0], &next_place[0], &start[0], &out[0], &count[0])
+            &numbers[0], &sizes[0], named, n, n_columns, &heads[0], &texts[0], &next_place[0], &start[0], &out[0], &count[0])
     return starts, found[:used].copy(), counts[:used].copy()

@@ -287,32 +287,38 @@ static int read_text(text_reader *r, const void *data, int width, int64_t length
     return 1;
 }
 
-/* Count the words of texts: sizes, found and counts of different numbers, ascending, in place of the first n_tokens of
- * each; `heads` has room for the number of words and 1 more, `texts` for the tokens, `next` for the texts. Returns how
- * many there are. All is passed over word by word, so that nothing need be sorted. */
-static int64_t tally_texts(const int32_t *numbers, const int64_t *sizes, int64_t n_texts, int64_t n_words, int64_t *heads,
-                           int32_t *texts, int64_t *next, int64_t *start, int32_t *found, int32_t *counts) {
+/* Count the words of texts, which have `columns` (null: those of their numbers; negative: none): the start of each text,
+ * its different columns, ascending, and how often each comes. Returns how many these are. All is passed over column by
+ * column, so that nothing need be sorted. Room: `heads` for the columns and 1, `next` for the texts, `texts`, `found`
+ * and `counts` for the tokens. */
+static int64_t tally_texts(const int32_t *numbers, const int64_t *sizes, const int32_t *columns, int64_t n_texts,
+                           int64_t n_columns, int64_t *heads, int32_t *texts, int64_t *next, int64_t *start,
+                           int32_t *found, int32_t *counts) {
     int64_t at = 0, used = 0;
     for (int64_t i = 0; i < n_texts; i++) {
         next[i] = at;
-        for (const int64_t end = at + sizes[i]; at < end; at++) heads[numbers[at] + 1]++;
+        for (const int64_t end = at + sizes[i]; at < end; at++) {
+            const int32_t j = columns ? columns[numbers[at]] : numbers[at];
+            if (j >= 0) heads[j + 1]++;
+        }
     }
-    for (int64_t j = 0; j < n_words; j++) heads[j + 1] += heads[j];
+    for (int64_t j = 0; j < n_columns; j++) heads[j + 1] += heads[j];
     at = 0;
     for (int64_t i = 0; i < n_texts; i++)
-        for (const int64_t end = at + sizes[i]; at < end; at++) texts[heads[numbers[at]]++] = (int32_t)i;
-    for (int64_t j = 0, e = 0; j < n_words; j++)
-        for (; e < heads[j]; e++) {
-            const int64_t place = next[texts[e]]++;
-            found[place] = (int32_t)j, counts[place] = 1;
+        for (const int64_t end = at + sizes[i]; at < end; at++) {
+            const int32_t j = columns ? columns[numbers[at]] : numbers[at];
+            if (j >= 0) texts[heads[j]++] = (int32_t)i;
         }
+    for (int64_t j = 0, e = 0; j < n_columns; j++)
+        for (; e < heads[j]; e++) found[next[texts[e]]++] = (int32_t)j;
     at = 0;
     for (int64_t i = 0; i < n_texts; i++) {
         start[i] = used;
-        for (const int64_t first = at, end = at + sizes[i]; at < end; at++) {
-            if (at > first && found[used - 1] == found[at]) counts[used - 1]++;
-            else found[used] = found[at], counts[used++] = 1;
+        for (int64_t e = at; e < next[i]; e++) {
+            if (used > start[i] && found[used - 1] == found[e]) counts[used - 1]++;
+            else found[used] = found[e], counts[used++] = 1;
         }
+        at += sizes[i];
     }
     start[n_texts] = used;
     return used;

@@ -134,9 +134,7 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
             raise ValueError("raw_documents must be a list of texts; got one text. Put it into a list.")
         words, vectors, frequencies = self._table()
         if isinstance(raw_documents, ReadTexts):
-            number = {word: j for j, word in enumerate(words)}
-            columns = np.array([number.get(word, -1) for word in raw_documents.names], np.int32)
-            counts = raw_documents.renamed(words, columns).counts(self.n_jobs)
+            counts = raw_documents.among(words).counts(self.n_jobs)
         else:
             counts = count_words(raw_documents, self._counter(), words, n_jobs=self.n_jobs)
         weighted = vectors * (self.smoothing / (self.smoothing + frequencies))[:, None]

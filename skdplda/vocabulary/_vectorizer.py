@@ -312,9 +312,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     def _count(self, documents):
         """Return the counts of documents, which may have been read."""
         if isinstance(documents, ReadTexts):
-            words = [*self.vocabulary_]
-            columns = np.array([self.vocabulary_.get(word, -1) for word in documents.names], np.int32)
-            counts = documents.renamed(words, columns).counts(self.n_jobs)
+            counts = documents.among(list(self.vocabulary_)).counts(self.n_jobs)
         else:
             counts = count_words(documents, self._counter(None), self.vocabulary_, n_jobs=self.n_jobs)
         if self.binary:
