@@ -38,6 +38,10 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     n_dimensions : int or None, default=None
         Columns that the embedder must make, so that others are refused before words are paid for; None: any. Affects
         privacy: no.
+    n_jobs : int or None, default=None
+        Threads that call the embedder, each with one text at a time, as in joblib. Whether the vectors of some public
+        texts are the same without threads is tried first. A `WordVectorEmbedder` has threads of its own. Affects
+        privacy: no.
 
     Attributes
     ----------
@@ -70,11 +74,16 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     _beside_released = {"vectorizer_": KNOWN, "word_vectors_": KNOWN, "word_frequencies_": KNOWN}  # noqa: RUF012
 
     def __init__(
-        self, embedder: Any, vectorizer: DPCountVectorizer | None = None, n_dimensions: int | None = None
+        self,
+        embedder: Any,
+        vectorizer: DPCountVectorizer | None = None,
+        n_dimensions: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.embedder = embedder
         self.vectorizer = vectorizer
         self.n_dimensions = n_dimensions
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -102,7 +111,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         Raises
         ------
         ValueError
-            As `DPCountVectorizer.fit`, or if the embedder is none.
+            As `DPCountVectorizer.fit`, or if the embedder is none, or is another in threads.
         """
         self._embed(["word"])  # an embedder that fails does so before words are paid for
         return self._fit(raw_documents, groups)
@@ -198,7 +207,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
 
     def _embed(self, texts):
         """Return one row a text, a matrix of float64."""
-        vectors = embedded(self.embedder, texts)
+        vectors = embedded(self.embedder, texts, self.n_jobs)
         if len(vectors) and self.n_dimensions not in (None, vectors.shape[1]):
             raise ValueError(
                 f"embedder must make rows of n_dimensions={self.n_dimensions} numbers; got {vectors.shape[1]}. In a"
