@@ -32,7 +32,7 @@ def embedded(embedder: Any, texts: list[str], n_jobs: int | None = None) -> np.n
     the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not. Threads give one
     each; ValueError if rows of public texts then are others than without threads.
     """
-    embed, n_threads = embedding_of(embedder), effective_n_jobs(n_jobs)
+    embed, n_threads = embedding_of(embedder), effective_n_jobs(n_jobs) if len(texts) > len(TRIED) else 1
     if type(embedder) is WordVectorEmbedder:
         return embed(texts)
     if n_threads > 1:
