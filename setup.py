@@ -14,6 +14,7 @@ KERNELS = {  # extension -> uses threads; the longest to compile come first
     "linear_algebra": True,
     "listed": True,
     "expected": True,
+    "words": False,
     "variational": True,
     "zeta": True,
     "blocks": True,

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 WORDS = {  # what each package is for; one without a line here is drawn without it
     "_kernels": "Cython loops over arrays",
+    "_reading": "words of texts",
     "_texts": "checks of texts",
     "_validation": "checks of input",
     "privacy": "guarantees, noise, ledger",

@@ -14,8 +14,16 @@ from skdplda._warnings import warn
 DEFAULT_STOP_WORDS = "english"
 # Words of two characters or more that begin with a letter: no numbers. `\w` lacks accents that are characters of their
 # own, and the vowel signs of Arabic, of the scripts of India and of Thai, Lao, Burmese and Khmer.
-SIGNS = r"\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0e3a\u0e40-\u0ece\u1000-\u1049\u1780-\u17d3"
-LETTERS = rf"(?u)\b[^\W\d_][\w{SIGNS}]+"
+SIGNS = (
+    (0x300, 0x36F),
+    (0x64B, 0x65F),
+    (0x900, 0x963),
+    (0x966, 0xE3A),
+    (0xE40, 0xECE),
+    (0x1000, 0x1049),
+    (0x1780, 0x17D3),
+)
+LETTERS = r"(?u)\b[^\W\d_][\w" + "".join(rf"\u{first:04x}-\u{last:04x}" for first, last in SIGNS) + "]+"
 # What a clause is in scripts without spaces between words, where it is cut as one word: Han and kana; Thai, Lao, Khmer
 # and Burmese, whose letters are more. Words are shorter.
 CLAUSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{6,}|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{16,}")

@@ -18,10 +18,12 @@ INTERNALS = {
     "_kernels._reports": "* as reports_kernel, positions",
     "_kernels._sequential": "* as sequential_kernel",
     "_kernels._variational": "MIN_EXP_DIGAMMA, e_step, exp_digamma, expected_topics",
+    "_kernels._words": "TextReader, Words, tally",
     "_kernels._zeta": "zeta",
     # Arithmetic of the same bits everywhere, against mpmath; checks that all estimators share.
     "_arithmetic": "* as arithmetic, eigen, log, mixture_weights",
     "_files": "fingerprint, whole_file",
+    "_reading": "* as reading, PATTERNS, count_words, read_texts",
     "_texts": "LETTERS",
     "_validation": "* as validation, check_counts, check_groups, tokens_of",
     # Inner bounds: what a unit contributes, in integers, with and without it, for every query and hostile values.

@@ -25,6 +25,7 @@ from skdplda._kernels._released import count_topics, order_tokens, released_swee
 from skdplda._kernels._reports import positions, randomize
 from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep, sequential_sweep_monitored
 from skdplda._kernels._variational import e_step, exp_digamma, expected_topics
+from skdplda._kernels._words import TextReader, Words, tally
 from skdplda._kernels._zeta import zeta
 
 KEY = np.arange(8, dtype=np.uint32)
@@ -266,9 +267,20 @@ def normal_law():
     yield from (ndtri(x / 1000), ndtri(1 / (1 + x)))
 
 
+def words():
+    rng, known = np.random.default_rng(0), Words(["iron", "große"])
+    texts = [" ".join(rng.choice(["iron", "Zinc", "große", "ΣΟΦΟΣ", "2nd", "_", "𐐀𐐁"], 20)) for _ in range(30)]
+    reader = TextReader(known, Words(["zinc"]), least=1, most=2)
+    reader.read(tuple(texts))
+    reader.read((texts[0],))
+    numbers, sizes = reader.take()
+    yield from (numbers, sizes, *tally(numbers, sizes, len(known)), Words(["a", "iron"]).merge(known))
+    yield np.frombuffer("\n".join(known.names()).encode(), np.uint8)
+
+
 KERNELS = (
     arithmetic, normal_law, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture,
-    segments, noise, sequential, released, partition, reports,
+    segments, noise, sequential, released, partition, reports, words,
 )  # fmt: skip
 
 if __name__ == "__main__":

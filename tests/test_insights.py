@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from threading import current_thread, main_thread
 
 import numpy as np
 import pytest
@@ -137,6 +138,40 @@ def test_a_model_with_encode_is_given_one_text_at_a_time():
     made = TextEmbedder(model, words).fit_transform(["tea", "zinc", "tea zinc"])
     np.testing.assert_array_equal(made.vectors, np.float32([[1, 0, 0.2], [0, 1, 0.2], [1, 1, 0.2]]))
     assert model.given == [["tea"], ["zinc"], ["tea zinc"], ["tea"], ["zinc"]]  # the texts, and the words
+
+
+class OtherInThreads(SentenceModel):
+    """Like a model that one thread alone may use: what it makes in others is wrong, or it fails there."""
+
+    def __init__(self, fails):
+        super().__init__()
+        self.fails = fails
+
+    def encode(self, texts):
+        elsewhere = current_thread() is not main_thread()
+        if self.fails and elsewhere:
+            raise RuntimeError("Already borrowed")
+        return super().encode(texts) + elsewhere
+
+
+def test_threads_call_the_embedder_with_one_text_each():
+    texts = [f"tea {i}" for i in range(40)]
+    words = DPCountVectorizer(public_vocabulary=["tea"])
+    alone = TextEmbedder(SentenceModel(), words).fit_transform(texts).vectors
+    model = SentenceModel()
+    np.testing.assert_array_equal(TextEmbedder(model, words, n_jobs=3).fit_transform(texts).vectors, alone)
+    assert {len(given) for given in model.given} == {1} and [["tea 7"] in model.given, len(model.given)] == [
+        True,
+        81,
+    ]  # 20 public texts, twice; the texts; the word
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_embedder_that_is_another_in_threads_is_refused(fails):
+    both = TextEmbedder(OtherInThreads(fails), DPCountVectorizer(public_vocabulary=["tea"]), n_jobs=3)
+    with pytest.raises(ValueError, match="n_jobs must be 1: the embedder makes other rows"):
+        both.fit_transform(["tea"] * 21)
+    both.fit_transform(["tea"] * 20)  # so few are embedded by one
 
 
 def test_a_text_embedder_says_what_is_wrong():

@@ -15,6 +15,7 @@ LAYERS = [  # packages and modules of each layer, lowest first; one that is in n
         "_checks",
         "_types",
         "_validation",
+        "_reading",
         "_texts",
         "_files",
         "_optional",

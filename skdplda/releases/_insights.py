@@ -11,6 +11,7 @@ from skdplda.models import EmbeddingTopics
 from skdplda.privacy import check_delta, check_epsilon
 from skdplda.releases._pipeline import PrivatePipeline
 from skdplda.releases._recipe import calibrate
+from skdplda.semantics import WordVectorEmbedder
 from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
 
 
@@ -76,7 +77,9 @@ def make_insights_pipeline(
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
         raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
-    words = clone(DPCountVectorizer(stop_words="english", binary=True) if vectorizer is None else vectorizer)
+    n_jobs = embedder.n_jobs if isinstance(embedder, WordVectorEmbedder) else None
+    words = DPCountVectorizer(stop_words="english", binary=True, n_jobs=n_jobs)
+    words = clone(words if vectorizer is None else vectorizer)
     if isinstance(public_vocabulary, str):
         if public_vocabulary != "embedder":
             raise ValueError(f"public_vocabulary must be words, 'embedder' or None; got {public_vocabulary!r}.")

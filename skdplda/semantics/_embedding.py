@@ -4,8 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from skdplda._checks import effective_n_jobs
+from skdplda._reading import in_order
 from skdplda._types import Function
 from skdplda.semantics._word_vectors import WordVectorEmbedder
+
+TRIED = ("tea", "iron and zinc", "the price of copper rose again in the second half of the year", "who?", "a b c") * 4
 
 
 def embedding_of(embedder: Any) -> Function:
@@ -21,18 +25,34 @@ def embedding_of(embedder: Any) -> Function:
     return embedder
 
 
-def embedded(embedder: Any, texts: list[str]) -> np.ndarray:
+def embedded(embedder: Any, texts: list[str], n_jobs: int | None = None) -> np.ndarray:
     """Return one row a text, a matrix of numbers.
 
     Batches are padded, and matrix products are rounded by their shape: a row would depend, if only by its last bits, on
-    the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not.
+    the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not. Threads give one
+    each; ValueError if rows of public texts then are others than without threads.
     """
-    embed = embedding_of(embedder)
+    embed, n_threads = embedding_of(embedder), effective_n_jobs(n_jobs) if len(texts) > len(TRIED) else 1
     if type(embedder) is WordVectorEmbedder:
         return embed(texts)
+    if n_threads > 1:
+        try:
+            same = np.array_equal(embedded(embed, [*TRIED]), _rows(in_order(lambda t: embed([t]), TRIED, n_threads)))
+        except Exception:
+            embedded(embed, [*TRIED])  # raises what it does without threads
+            same = False
+        if not same:
+            raise ValueError(
+                f"n_jobs must be 1: the embedder makes other rows of public texts in {n_threads} threads than in one,"
+                " or fails. Nothing was read or spent."
+            )
+    return _rows(in_order(lambda text: embed([text]), texts, n_threads))
+
+
+def _rows(made_rows):
+    """Return the rows that an embedder made of a text each, checked, as one matrix."""
     rows: list[np.ndarray] = []
-    for text in texts:
-        made = embed([text])
+    for made in made_rows:
         row = made.toarray() if hasattr(made, "toarray") else np.asarray(made)
         if row.ndim != 2 or len(row) != 1 or (rows and row.shape != rows[0].shape):
             raise ValueError(

@@ -5,12 +5,13 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._arithmetic import matmul, total
+from skdplda._checks import effective_n_jobs
+from skdplda._reading import ReadTexts, count_words
 from skdplda._texts import LETTERS
 from skdplda._types import Iterable
 from skdplda._validation import Interval
@@ -40,6 +41,9 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
     token_pattern : str, default=LETTERS
         What a word is, as in `DPCountVectorizer`, whose default this is: it keeps the vowel signs of Indic scripts.
         Texts are put into lower case.
+    n_jobs : int or None, default=None
+        Threads, as in joblib; vectors do not depend on it. With a `token_pattern` other than this and that of
+        `CountVectorizer`, texts are read by one.
 
     Attributes
     ----------
@@ -73,11 +77,13 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         frequencies: Any = None,
         smoothing: float = 1e-3,
         token_pattern: str = LETTERS,
+        n_jobs: int | None = None,
     ) -> None:
         self.keyed_vectors = keyed_vectors
         self.frequencies = frequencies
         self.smoothing = smoothing
         self.token_pattern = token_pattern
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -127,15 +133,20 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         if isinstance(raw_documents, (str, bytes)):
             raise ValueError("raw_documents must be a list of texts; got one text. Put it into a list.")
         words, vectors, frequencies = self._table()
+        if isinstance(raw_documents, ReadTexts):
+            counts = raw_documents.among(words).counts(self.n_jobs)
+        else:
+            counts = count_words(raw_documents, self._counter(), words, n_jobs=self.n_jobs)
         weighted = vectors * (self.smoothing / (self.smoothing + frequencies))[:, None]
-        counter = CountVectorizer(
-            vocabulary={word: j for j, word in enumerate(words)}, token_pattern=self.token_pattern
-        )
-        counts = sp.csr_array(counter.transform(raw_documents))
         found = np.empty((counts.shape[0], vectors.shape[1]), np.float32)
         for first in range(0, len(found), CHUNK):
-            found[first : first + CHUNK] = matmul(counts[first : first + CHUNK], weighted)
+            found[first : first + CHUNK] = matmul(
+                counts[first : first + CHUNK], weighted, effective_n_jobs(self.n_jobs)
+            )
         return found
+
+    def _counter(self):
+        return CountVectorizer(token_pattern=self.token_pattern)
 
     def public_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what stands for public texts: `public_rows` and `public_weights` of `EmbeddingTopics`.

@@ -6,6 +6,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metadata_routing import UNUSED
 
+from skdplda._reading import is_compiled, read_texts
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_groups, note_parameters
@@ -17,7 +18,7 @@ from skdplda.privacy import (
     check_released,
     stated_guarantee,
 )
-from skdplda.semantics import EmbeddedTexts, embedded
+from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder, embedded
 from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
@@ -36,6 +37,10 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         Chooses and counts the words; with `public_vocabulary`, at no cost. None: its defaults. Affects privacy: yes.
     n_dimensions : int or None, default=None
         Columns that the embedder must make, so that others are refused before words are paid for; None: any. Affects
+        privacy: no.
+    n_jobs : int or None, default=None
+        Threads that call the embedder, each with one text at a time, as in joblib. Whether the vectors of some public
+        texts are the same without threads is tried first. A `WordVectorEmbedder` has threads of its own. Affects
         privacy: no.
 
     Attributes
@@ -69,11 +74,16 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     _beside_released = {"vectorizer_": KNOWN, "word_vectors_": KNOWN, "word_frequencies_": KNOWN}  # noqa: RUF012
 
     def __init__(
-        self, embedder: Any, vectorizer: DPCountVectorizer | None = None, n_dimensions: int | None = None
+        self,
+        embedder: Any,
+        vectorizer: DPCountVectorizer | None = None,
+        n_dimensions: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.embedder = embedder
         self.vectorizer = vectorizer
         self.n_dimensions = n_dimensions
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -101,7 +111,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         Raises
         ------
         ValueError
-            As `DPCountVectorizer.fit`, or if the embedder is none.
+            As `DPCountVectorizer.fit`, or if the embedder is none, or is another in threads.
         """
         self._embed(["word"])  # an embedder that fails does so before words are paid for
         return self._fit(raw_documents, groups)
@@ -185,12 +195,19 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         return known(words) if callable(known) else None
 
     def _texts(self, raw_documents):
-        """Return a list of the texts, which may be read once only."""
-        return list(self._words()._texts(raw_documents))
+        """Return a list of the texts, which may be read once only; or their words, where both cut texts alike."""
+        words, documents = self._words(), self._words()._texts(raw_documents)
+        if type(self.embedder) is WordVectorEmbedder and tuple(words.ngram_range) == (1, 1):
+            counter = self.embedder._counter()
+            own = words._counter(None, stop_words=None, binary=counter.binary, dtype=counter.dtype)
+            if is_compiled(counter) and own.get_params() == counter.get_params():
+                n_jobs = self.embedder.n_jobs if words.n_jobs is None else words.n_jobs
+                return read_texts(documents, counter, n_jobs=n_jobs)
+        return list(documents)
 
     def _embed(self, texts):
         """Return one row a text, a matrix of float64."""
-        vectors = embedded(self.embedder, texts)
+        vectors = embedded(self.embedder, texts, self.n_jobs)
         if len(vectors) and self.n_dimensions not in (None, vectors.shape[1]):
             raise ValueError(
                 f"embedder must make rows of n_dimensions={self.n_dimensions} numbers; got {vectors.shape[1]}. In a"

@@ -1,34 +1,25 @@
 """N-grams by levels: those of n words are made of released n-grams of n - 1 words (theory guide, Theorem 8)."""
 
-from array import array
-from collections import defaultdict
-
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._types import Function, Iterable
+from skdplda._reading import ReadTexts
 
 LONGEST_WORD = 1000  # characters; longer ones are no words of a language, and are left out. Not tuned.
 
 
 class Tokens:
-    """The words of documents, read once, in their order, as numbers; then n-grams of released words, level by level.
+    """The words of documents in their order; then n-grams of released words, level by level.
 
     A level's n-grams are those that start and end with a released n-gram of the level before, which are functions of a
     document's own text and of what was released.
     """
 
-    def __init__(self, documents: Iterable, analyze: Function) -> None:
-        number = defaultdict()
-        number.default_factory = number.__len__
-        tokens, sizes = array("i"), array("q")
-        for document in documents:
-            before = len(tokens)
-            tokens.extend([number[word] for word in analyze(document) if len(word) <= LONGEST_WORD])
-            sizes.append(len(tokens) - before)
-        self.names = list(number)  # of the n-grams of this level
+    def __init__(self, read: ReadTexts) -> None:
+        numbers, sizes = map(np.concatenate, zip(*read.parts, strict=True))
+        self.names = read.names  # of the n-grams of this level
         self._last = self.names  # the last word of each
-        self._starts = np.frombuffer(tokens, dtype=np.int32) if tokens else np.zeros(0, np.int32)  # -1: no n-gram here
+        self._starts = numbers  # -1: no n-gram here
         self._document = np.repeat(np.arange(len(sizes)), sizes)
         self._n_documents = len(sizes)
 

@@ -1,18 +1,16 @@
 """From texts to counts of privately chosen words."""
 
-from array import array
-from collections import Counter, defaultdict
 from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._checks import is_integer
+from skdplda._reading import SKLEARN_PATTERN, ReadTexts, count_words, read_texts
 from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, NamedCounts, WordColumnsMixin, check_texts, hint_at_clauses
 from skdplda._types import ArrayLike, Function, Iterator, Seed
-from skdplda._validation import check_is_fitted, check_public_words, fit_context, warn_of_missing_groups
+from skdplda._validation import THREADS, check_is_fitted, check_public_words, fit_context, warn_of_missing_groups
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
@@ -33,7 +31,6 @@ TEXT_PARAMETERS = (
     "binary",
     "dtype",
 )
-SKLEARN_PATTERN = CountVectorizer().token_pattern
 
 
 class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
@@ -99,6 +96,9 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         Whether `transform` gives presence in place of counts. Affects privacy: no.
     dtype : dtype, default=numpy.int64
         Of the matrix that `transform` returns. Affects privacy: no.
+    n_jobs : int or None, default=None
+        Threads that read texts, as in joblib; words and counts do not depend on it. With a `tokenizer`, another
+        `analyzer` or another `token_pattern` there is one. Affects privacy: no.
 
     Attributes
     ----------
@@ -122,6 +122,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     ['copper', 'iron', 'zinc']
     """
 
+    _parameter_constraints = {**PrivateSelection._parameter_constraints, "n_jobs": THREADS}  # noqa: RUF012
     _released = ("vocabulary_",)
     _not_covered = (
         "the matrix that transform returns for private documents",
@@ -156,6 +157,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         analyzer: Any = "word",
         binary: bool = False,
         dtype: Any = np.int64,
+        n_jobs: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -179,6 +181,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         self.analyzer = analyzer
         self.binary = binary
         self.dtype = dtype
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -190,7 +193,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     def fit(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Learn the vocabulary in one pass; no document is kept.
 
-        While the pass lasts, the numbers of each document's words are in memory, not its text. The budget of an open
+        While the fit lasts, the numbers of each document's words are in memory, not its text. The budget of an open
         `PrivacyAccountant` is checked before a document is read and charged before the release.
 
         Parameters
@@ -216,18 +219,23 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
             that are not as described: a data frame of several columns, or a missing text, whose row it names. Then
             nothing was spent.
         """
+        self._fit(raw_documents, groups)
+        return self
+
+    def _fit(self, raw_documents, groups):
+        """Fit, and return the documents, to be counted."""
         charge = self._budget_charge("document" if groups is None else "user")
         warn_of_missing_groups(self, groups)
-        counter = self._counter({"": 0}).fit([])  # checks the parameters, warns of those without effect
+        self._counter({"": 0}).fit([])  # checks the parameters, warns of those without effect
         given = raw_documents is not None or self.public_vocabulary is None
         documents = self._texts(raw_documents) if given else None
         if self.public_vocabulary is not None:
             words, weights = self._public_words(), None
         else:
-            words, weights = self._private_words(documents, groups, charge, self._start(), counter)
+            words, weights, documents = self._private_words(documents, groups, charge, self._start())
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
         self._set_selected(weights, groups, charge)
-        return self
+        return documents
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set nothing: counts are sparse, and no data frame, whatever the steps behind them are to return.
@@ -244,8 +252,9 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         """
         return self
 
+    @fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
-        """Learn the vocabulary in one pass and count in a second.
+        """Learn the vocabulary and count; n-grams that are selected by levels are counted in a second pass.
 
         Parameters
         ----------
@@ -273,7 +282,8 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
                 "raw_documents must be readable twice, once to learn the vocabulary and once to count; got an iterator."
                 " Give a list, or a callable that returns a new iterator."
             )
-        return self.fit(raw_documents, y, groups).transform(raw_documents)
+        documents = self._fit(raw_documents, groups)
+        return self._count(documents if isinstance(documents, ReadTexts) else self._texts(raw_documents))
 
     def transform(self, raw_documents: Any) -> Any:
         """Count the selected words, one document at a time.
@@ -297,7 +307,17 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
             For documents that are not as described, as in `fit`.
         """
         check_is_fitted(self)
-        X = NamedCounts(self._counter(self.vocabulary_).transform(self._texts(raw_documents)))
+        return self._count(self._texts(raw_documents))
+
+    def _count(self, documents):
+        """Return the counts of documents, which may have been read."""
+        if isinstance(documents, ReadTexts):
+            counts = documents.among(list(self.vocabulary_)).counts(self.n_jobs)
+        else:
+            counts = count_words(documents, self._counter(None), self.vocabulary_, n_jobs=self.n_jobs)
+        if self.binary:
+            counts.data[:] = 1
+        X = NamedCounts(counts.astype(self.dtype))
         X.words = self.get_feature_names_out()
         return X
 
@@ -316,7 +336,9 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         return self._counter(None).build_analyzer()
 
     def _texts(self, raw_documents):
-        """Return the documents, each checked when it is read."""
+        """Return the documents, each checked when it is read; those that have been read as they are."""
+        if isinstance(raw_documents, ReadTexts):
+            return raw_documents
         own = any(callable(part) for part in (self.analyzer, self.tokenizer, self.preprocessor))
         return check_texts(raw_documents, input=self.input, own=own)
 
@@ -365,17 +387,21 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
             raise ValueError(f"ngram_range must be two integers, 1 <= least <= most; got {self.ngram_range!r}.")
         return lengths[1]
 
-    def _private_words(self, documents, groups, charge, randomness, counter):
-        """Return the selected words, sorted, and their noisy weights."""
+    def _private_words(self, documents, groups, charge, randomness):
+        """Return the selected words, sorted, their noisy weights, and the documents: read, but for levels."""
         n_levels = self._n_levels
-        if n_levels == 1:
-            X, names = count(documents, counter.build_analyzer())
-            self._check_words(names)
-            chosen, weights, rounds = self._select(X, groups, charge, randomness)
-            words = [names[j] for j in chosen]
+        counter = self._counter(None, ngram_range=self.ngram_range if n_levels == 1 else (1, 1))
+        if isinstance(documents, ReadTexts):
+            read = documents.without(counter.get_stop_words() or (), LONGEST_WORD)
         else:
-            tokens = Tokens(documents, self._counter(None, ngram_range=(1, 1)).build_analyzer())
-            self._check_words(tokens.names)
+            read = read_texts(documents, counter, longest=LONGEST_WORD, n_jobs=self.n_jobs)
+        self._check_words(read.names)
+        if n_levels == 1:
+            documents = read
+            chosen, weights, rounds = self._select(read.counts(self.n_jobs), groups, charge, randomness)
+            words = [read.names[j] for j in chosen]
+        else:
+            tokens = Tokens(read)
             words, weights, rounds = [], [], []
             for level in range(n_levels):
                 X = tokens.counts()
@@ -391,7 +417,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
                 )
         kept = self._heaviest(words, weights, rounds)
         order = sorted(kept, key=words.__getitem__)  # the order of appearance is not covered
-        return [words[i] for i in order], weights[order]
+        return [words[i] for i in order], weights[order], documents
 
     def _public_words(self):
         words = list(self.public_vocabulary)
@@ -404,20 +430,3 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         except ValueError as error:
             raise ValueError(f"{error}.") from None
         return sorted(words)
-
-
-def count(documents, analyze):
-    """Return the counts of all words and the words, in the order of their appearance."""
-    number = defaultdict()
-    number.default_factory = number.__len__
-    words, counts, start = array("i"), array("i"), array("q", [0])
-    for document in documents:
-        own = Counter(iter(analyze(document)))  # of a mapping, each key once
-        kept = [word for word in own if len(word) <= LONGEST_WORD]
-        words.fromlist([number[word] for word in kept])
-        counts.fromlist([own[word] for word in kept])
-        start.append(len(words))
-    data = (np.frombuffer(buffer, dtype=dtype) for buffer, dtype in ((counts, "i4"), (words, "i4"), (start, "i8")))
-    X = sp.csr_array(tuple(data), shape=(len(start) - 1, len(number)))
-    X.sort_indices()  # in place, so that no copy is made later
-    return X, list(number)
