@@ -8,7 +8,9 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
   DPLloyd as published (Su et al. 2016: Laplace noise, five rounds, vectors as they are, spread starts), and with
   Gaussian noise, our public start and noisy centre: no shrinkage.
 * sentences: the same with embeddings of a model of sentences, as `sentences.py` makes them; the public start is words.
-  They are in sentences.npz, in the folder of the corpora.
+  They are in sentences.npz, in the folder of the corpora. "public axes": with a projection to so many principal axes of
+  the words. "public posts": the public start is 1,000 other posts, as of a public forum on the same subjects. Epsilon
+  0: k-means of the public rows alone, which no private post has touched.
 * lsh: the same posts by the clustering of Google's differential-privacy library (a tree of locality-sensitive hashes,
   commit b5b0286), where a package `clustering` can be imported: rows as they are, or without the public rows' mean.
 * keywords: with half of the budget for words: NMI, the share of the ten keywords of each cluster that class-based
@@ -81,6 +83,8 @@ CHANGES = {
 }
 SIZES = {"all posts": None, "2,000 posts": FEW, "senders": None, "senders of 2,000 posts": FEW}
 METHODS = ("EmbeddingTopics", "DPLloyd, Gaussian, public start", "LSH clustering", "DPLloyd")
+SMALL_METHODS = ("EmbeddingTopics, 64 public axes", "EmbeddingTopics, 128 public axes", "EmbeddingTopics, public posts")
+N_POSTS, N_PUBLIC = 18_846, 1000
 MODEL = "all-MiniLM-L6-v2"
 LLOYD_ROUNDS, LLOYD_RHO = 5, 0.225  # Su et al., section 3
 
@@ -118,6 +122,14 @@ def exact_labels(X):
     """Return the clusters of k-means without noise, centre exact."""
     rows = unit(X)
     return KMeans(K, n_init=5, random_state=0).fit_predict(unit(rows - rows.mean(axis=0)))
+
+
+def public_labels(X, public):
+    """Return the clusters of k-means of public rows alone."""
+    public = unit(public)
+    centre = public.mean(axis=0)
+    found = KMeans(K, n_init=5, random_state=0).fit(unit(public - centre))
+    return found.predict(unit(unit(X).astype(np.float64) - centre))
 
 
 def lloyd(X, epsilon, seed, start=None):
@@ -238,29 +250,46 @@ def sentence_vectors(path):
 def sentences(s):
     """Return rows of NMI as in `clusters`."""
     method, name = s.what.split("; ")[:2]
-    X, y, start = sentence_vectors(path_of("sentences.npz"))
-    chosen = np.random.default_rng(0).permutation(len(X))[: SIZES[name]]
-    X, y = X[chosen], y[chosen]
+    everything, y, start = sentence_vectors(path_of("sentences.npz"))
+    n = SIZES[name] or N_POSTS
+    if len(everything) < n + N_PUBLIC * ("public posts" in method):
+        raise FileNotFoundError("sentences.npz has fewer posts")
+    X, y = everything[:n], y[:n]
     exact = normalized_mutual_info_score(y, exact_labels(X))
     if math.isinf(s.epsilon):
         return [row("NMI", [exact])]
+    projection, public = None, everything[n : n + N_PUBLIC].astype(np.float64)
+    if s.epsilon == 0:
+        found = normalized_mutual_info_score(y, public_labels(X, public if "posts" in method else start[0])) / exact
+        return [row("share of NMI", [found])]
     centred = unit(unit(X) - unit(start[0]).mean(axis=0))
-    run = {
+    runs = {
         "DPLloyd": partial(lloyd, X, s.epsilon),
         "DPLloyd, Gaussian, public start": partial(gaussian_lloyd, X, s.epsilon, start=start),
         "LSH clustering": partial(lsh_labels, centred, s.epsilon),
-        "EmbeddingTopics": lambda seed: fitted(X, s.epsilon, seed, start).predict(X),
-    }[method]
+        "EmbeddingTopics": lambda seed: fitted(X, s.epsilon, seed, start, projection=projection).predict(X),
+    }
+    if method == "EmbeddingTopics, public posts":
+        start = public, np.ones(N_PUBLIC)
+    elif method in SMALL_METHODS:
+        projection = public_axes(start[0], int(method.split()[1]))
+    run = runs[method.partition(", ")[0] if method in SMALL_METHODS else method]
     found = [normalized_mutual_info_score(y, run(seed=seed)) for seed in range(s.n_seeds)]
     return [row("share of NMI", np.array(found) / exact), row("NMI", found)]
 
 
-def fitted(X, epsilon, seed, start, users=None, counts=None, max_iter=None):
+def public_axes(rows, n_axes):
+    """Return the first principal axes of public rows as a projection."""
+    rows = unit(rows)
+    return np.linalg.svd(unit(rows - rows.mean(axis=0)), full_matrices=False)[2][:n_axes].T
+
+
+def fitted(X, epsilon, seed, start, users=None, counts=None, max_iter=None, projection=None):
     """Return a fitted model, with a seed so that rows are repeatable."""
     model = EmbeddingTopics(
         K, epsilon=epsilon, delta=DELTA, public_rows=start[0], public_weights=start[1], random_state=seed
     )
-    model.set_params(max_iter=max_iter)
+    model.set_params(max_iter=max_iter, projection=projection)
     return model.fit(X, groups=users, counts=counts)
 
 
@@ -521,7 +550,11 @@ def cells():
     for name in ("all posts", "2,000 posts"):
         add("lsh", [f"LSH clustering; {name}; {rows}" for rows in ("as they are", "public centre")], EPSILONS)
         add("sentences", [f"k-means; {name}; {MODEL}"], [math.inf])
-        add("sentences", [f"{method}; {name}; {MODEL}" for method in METHODS], EPSILONS)
+        methods = METHODS
+        if SIZES[name] is not None:
+            methods += SMALL_METHODS
+            add("sentences", [f"{rows} alone; {name}; {MODEL}" for rows in ("words", "public posts")], [0.0])
+        add("sentences", [f"{method}; {name}; {MODEL}" for method in methods], EPSILONS)
     add("poisoning", ["threshold of 30 users; 2,000 posts"], [math.inf])
     add("poisoning", ["EmbeddingTopics; 2,000 posts"], [1.0])
     add(

