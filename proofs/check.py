@@ -1,0 +1,56 @@
+"""Check all proofs about the code as it is: `python proofs/check.py`; `--mutants` checks that each can fail.
+
+It needs z3 (`pip install z3-solver`), clang for what is C, and the package's own requirements; not the compiled kernels.
+"""
+
+import argparse
+import importlib.util
+import shutil
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+PROOFS = ("contributions", "soft_counts", "reports")
+NEED_CLANG = ("soft_counts", "reports")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mutants", action="store_true", help="also break each function, and say which proofs fail")
+    parser.add_argument("--only", nargs="*", default=PROOFS, choices=PROOFS)
+    given = parser.parse_args()
+    if importlib.util.find_spec("z3") is None:
+        sys.stdout.write("NOT RUN: proofs: z3-solver is not installed\n")
+        return 0
+    from llvm import Failed
+
+    failures = passed = 0
+    for name in given.only:
+        if name in NEED_CLANG and not shutil.which("clang"):
+            sys.stdout.write(f"NOT RUN: proof {name}: clang is not installed\n")
+            continue
+        start, module = time.perf_counter(), importlib.import_module(name)
+        try:
+            result, good = f"proven: {module.prove()}", True
+        except Failed as failure:
+            result, good = f"NOT PROVEN: {failure}", False
+        passed, failures = passed + good, failures + (not good)
+        what = " ".join(module.__doc__.partition("\n\n")[0].split())
+        sys.stdout.write(f"{name}: {what}\n  {result}, in {time.perf_counter() - start:.1f} s\n")
+        for mutant, change in module.MUTANTS.items() if given.mutants else ():
+            try:
+                module.prove(change)
+                result, good = "STILL PROVEN", False
+            except Failed as failure:
+                result, good = f"fails, as it must ({failure})".splitlines()[0][:110], True
+            passed, failures = passed + good, failures + (not good)
+            sys.stdout.write(f"  mutant: {mutant}: {result}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{passed} passed, {failures} failed\n")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
