@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-PROOFS = ("contributions", "soft_counts", "reports")
+PROOFS = ("contributions", "soft_counts", "reports", "selection", "spending")
 NEED_CLANG = ("soft_counts", "reports")
 
 

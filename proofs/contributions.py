@@ -4,6 +4,7 @@ The functions themselves run, in Python, on arrays of symbols: `numpy` is replac
 What a value is before the last test does not matter, and is left open: any double, infinities and no numbers too.
 """
 
+import sys
 import types
 from pathlib import Path
 
@@ -22,9 +23,7 @@ def loaded(file, mutation=None, **names):
         if source.count(old) != 1:
             raise ValueError(f"{file}: a mutation's text must stand there once: {old}")
         source = source.replace(old, new)
-    module = types.ModuleType(file.removesuffix(".py").replace("/", "."))
-    import sys
-
+    module = types.ModuleType(f"proof of {file}")
     sys.modules[module.__name__] = module  # as dataclasses ask
     exec(compile(source, file, "exec"), module.__dict__)
     module.__dict__.update(names)

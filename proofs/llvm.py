@@ -106,10 +106,10 @@ NAMES = {}
 
 
 def has_integers(term):
-    """Whether a term speaks of unbounded integers."""
+    """Whether a term speaks of unbounded integers, or of real numbers."""
     key = term.get_id()
     if key not in SEEN:
-        SEEN[key] = term, z3.is_int(term) or any(map(has_integers, term.children()))  # the term keeps its number
+        SEEN[key] = term, z3.is_arith(term) or any(map(has_integers, term.children()))  # the term keeps its number
     return SEEN[key][1]
 
 

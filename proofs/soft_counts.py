@@ -257,7 +257,7 @@ def note(machine, shown):
 MUTANTS = {
     "a cell beyond the norm is not held": ("soft_counts.h", "(most & over)", "(cell & over)"),
     "twice the square of the norm is accepted": ("soft_counts.h", "scale, 1) <= most)", "scale, 1) <= 2 * most)"),
-    "what exceeds the norm stays": ("soft_counts.h", "        TARGET(take_back)(p, a, s, word, words, k, scale);\n", ""),
+    "other soft counts are taken back": ("soft_counts.h", "(take_back)(p, a, s, word, words, k, scale)", "(take_back)(p, a, s, word, words, k, 0.99f * scale)"),
     "squares of half of the cells are forgotten": (
         "soft_counts.h", "_mm256_mul_epi32(odd, odd)", "_mm256_mul_epi32(odd, _mm256_setzero_si256())",
     ),
