@@ -1,6 +1,6 @@
 """Check all proofs about the code as it is: `python proofs/check.py`; `--mutants` checks that each can fail.
 
-It needs z3 (`pip install z3-solver`), clang for what is C, and the package's own requirements; not the compiled kernels.
+It needs z3 (`pip install z3-solver`), clang for what is C, and the package itself.
 """
 
 import argparse
@@ -12,13 +12,14 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-PROOFS = ("contributions", "soft_counts", "reports", "selection", "spending")
+PROOFS = ("contributions", "soft_counts", "reports", "selection", "spending", "tables")
 NEED_CLANG = ("soft_counts", "reports")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", action="store_true", help="also break each function, and say which proofs fail")
+    parser.add_argument("--all", action="store_true", help="tables of a thousand scales: minutes")
     parser.add_argument("--only", nargs="*", default=PROOFS, choices=PROOFS)
     given = parser.parse_args()
     if importlib.util.find_spec("z3") is None:
@@ -33,7 +34,8 @@ def main():
             continue
         start, module = time.perf_counter(), importlib.import_module(name)
         try:
-            result, good = f"proven: {module.prove()}", True
+            many = {"n": module.MANY} if given.all and hasattr(module, "MANY") else {}
+            result, good = f"proven: {module.prove(**many)}", True
         except Failed as failure:
             result, good = f"NOT PROVEN: {failure}", False
         passed, failures = passed + good, failures + (not good)

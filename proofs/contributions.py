@@ -144,7 +144,9 @@ class Array:
 
     def astype(self, kind):
         for x in self.items:
-            self.context.solver.show(z3.And(z3.Not(x.none), x.number >= -(2**63), x.number < 2**63), "a number of 64 bits")
+            self.context.solver.show(
+                z3.And(z3.Not(x.none), x.number >= -(2**63), x.number < 2**63), "a number of 64 bits"
+            )
         return self.like(self.items, kind="i")
 
 
@@ -286,12 +288,20 @@ def prove(mutation=None):
 
 TEST = "rows[~(_norms(rows, unit, n_units, 2) <= NORM_BOUND**2)[unit]] = 0"
 MUTANTS = {
-    "no numbers pass the test of the norm": (FILE, TEST, "rows[(_norms(rows, unit, n_units, 2) > NORM_BOUND**2)[unit]] = 0"),
+    "no numbers pass the test of the norm": (
+        FILE,
+        TEST,
+        "rows[(_norms(rows, unit, n_units, 2) > NORM_BOUND**2)[unit]] = 0",
+    ),
     "the norm is not squared": (FILE, TEST, "rows[~(_norms(rows, unit, n_units, 1) <= NORM_BOUND**2)[unit]] = 0"),
     "each row has a bound of its own": (
-        FILE, TEST, "rows[~(_norms(rows, list(range(len(rows))), len(rows), 2) <= NORM_BOUND**2)] = 0",
+        FILE,
+        TEST,
+        "rows[~(_norms(rows, list(range(len(rows))), len(rows), 2) <= NORM_BOUND**2)] = 0",
     ),
     "whole numbers beyond the bound are added": (
-        FILE, "sound = (norms <= NORM_BOUND**self._norm)[part]", "sound = (norms <= NORM_BOUND**2)[part]",
+        FILE,
+        "sound = (norms <= NORM_BOUND**self._norm)[part]",
+        "sound = (norms <= NORM_BOUND**2)[part]",
     ),
-}  # fmt: skip
+}

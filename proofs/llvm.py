@@ -12,12 +12,13 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import z3
 
 ROOT = Path(__file__).resolve().parent.parent
-OPTIONS = "-O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -w".split()
-LOOPS = "-fno-unroll-loops -fno-vectorize -fno-slp-vectorize".split()  # loops stay as they are written
+OPTIONS = ("-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w")
+LOOPS = ("-fno-unroll-loops", "-fno-vectorize", "-fno-slp-vectorize")  # loops stay as they are written
 EXACT = 2**53  # whole doubles below are exact
 SIZES = {"float": 4, "double": 8, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
 
@@ -33,7 +34,7 @@ class NoInteger(Failed):
 class Solver:
     """Facts that are assumed, and what follows from them. `hub` is a symbol that facts do not become related by."""
 
-    shown = {}  # what was shown before, on another path
+    shown: ClassVar = {}  # what was shown before, on another path
 
     def __init__(self, *facts, hub="norm", effort=20_000_000):
         self.facts, self.hub, self.effort, self.n_shown = list(facts), hub, effort, 0
@@ -153,7 +154,7 @@ class Instruction:
 
 
 def compiled(source, mutation=None, folder="skdplda/_kernels"):
-    """Return (functions, structs, signatures) of a C program that includes headers of the kernels; INLINE functions stay apart."""
+    """Return (functions, structs, signatures) of a program that includes headers; INLINE functions stay apart."""
     with tempfile.TemporaryDirectory() as place:
         for header in (ROOT / folder).glob("*.h"):
             shutil.copy(header, place)
@@ -333,8 +334,9 @@ class Machine:
 
     def pair(self, text, names):
         """Return the operands of 'flags type a, b', and the type of each lane."""
-        first, second = split(re.sub(r"^(?:nsw|nuw|exact|fast|reassoc|nnan|ninf|inbounds) ", "", re.sub(
-            r"^(?:nsw|nuw|exact) ", "", text)))
+        first, second = split(
+            re.sub(r"^(?:nsw|nuw|exact|fast|reassoc|nnan|ninf|inbounds) ", "", re.sub(r"^(?:nsw|nuw|exact) ", "", text))
+        )
         a, kind = self.typed(first, names)
         return a, self.value(second, kind, names), kind
 
@@ -414,8 +416,7 @@ class Machine:
         value, of = self.typed(source, names)
         if isinstance(value, Pointer) or value is None:
             return value
-        (n, lane), (m, was) = self.lanes(kind), self.lanes(of)
-        if n == m:
+        if self.lanes(kind)[0] == self.lanes(of)[0]:
             return value
         memory = Pointer({}, 0)
         self.store(memory, of, value)
@@ -463,12 +464,20 @@ class Machine:
         return self.binary(text, names, checked)
 
     def do_add(self, text, names):
-        return self.signed(text, names, lambda x, y: x + y, lambda x, y: z3.And(
-            z3.BVAddNoOverflow(x, y, True), z3.BVAddNoUnderflow(x, y)))
+        return self.signed(
+            text,
+            names,
+            lambda x, y: x + y,
+            lambda x, y: z3.And(z3.BVAddNoOverflow(x, y, True), z3.BVAddNoUnderflow(x, y)),
+        )
 
     def do_sub(self, text, names):
-        return self.signed(text, names, lambda x, y: x - y, lambda x, y: z3.And(
-            z3.BVSubNoOverflow(x, y), z3.BVSubNoUnderflow(x, y, True)))
+        return self.signed(
+            text,
+            names,
+            lambda x, y: x - y,
+            lambda x, y: z3.And(z3.BVSubNoOverflow(x, y), z3.BVSubNoUnderflow(x, y, True)),
+        )
 
     def do_mul(self, text, names):
         return self.binary(text, names, lambda x, y: x * y)  # that products do not overflow, `integer` shows
@@ -488,7 +497,8 @@ class Machine:
         how, rest = text.split(" ", 1)
         compare = {
             "eq": lambda x, y: x == y, "ne": lambda x, y: x != y,
-            "slt": lambda x, y: x < y, "sle": lambda x, y: x <= y, "sgt": lambda x, y: x > y, "sge": lambda x, y: x >= y,
+            "slt": lambda x, y: x < y, "sle": lambda x, y: x <= y,
+            "sgt": lambda x, y: x > y, "sge": lambda x, y: x >= y,
             "ult": z3.ULT, "ule": z3.ULE, "ugt": z3.UGT, "uge": z3.UGE,
         }[how]  # fmt: skip
         if isinstance(self.pair(rest, names)[0], (Pointer, type(None))):
@@ -548,8 +558,9 @@ class Machine:
 
     def mantissa(self, x):
         """Return b of a double that is 2**52 + b by its bits, where 2**52 is taken off again; 0 <= b < 2**52."""
-        if x.decl().kind() != z3.Z3_OP_BOR or MAGIC not in [z3.simplify(part).as_long() if z3.is_bv_value(
-                z3.simplify(part)) else None for part in x.children()]:
+        if x.decl().kind() != z3.Z3_OP_BOR or MAGIC not in [
+            z3.simplify(part).as_long() if z3.is_bv_value(z3.simplify(part)) else None for part in x.children()
+        ]:
             raise Failed("a double made of bits is not 2**52 and a whole number")
         b = next(part for part in x.children() if not z3.is_bv_value(z3.simplify(part)))
         self.solver.show(self.integer(b) < 2**52, "a mantissa below 2**52")
@@ -585,7 +596,7 @@ class Machine:
         return self.binary(rest, names, compare)
 
     def integer(self, x):
-        """Return a bit vector as an unbounded integer, shown not to wrap around; `cells` are those with known bounds."""
+        """Return a bit vector as an unbounded integer, shown not to wrap around; `cells` are what is known."""
         x = z3.simplify(x) if z3.is_bv_value(z3.simplify(x)) else x
         if z3.is_bv_value(x):
             return z3.IntVal(x.as_signed_long())
@@ -631,8 +642,9 @@ class Machine:
 
     def do_call(self, text, names):
         name = re.search(r"@([\w.]+)\(", text).group(1)
-        arguments = [self.typed(part, names)[0] for part in split(text[text.index("(", text.index("@")) + 1 :
-                                                                        text.rindex(")")])]
+        arguments = [
+            self.typed(part, names)[0] for part in split(text[text.index("(", text.index("@")) + 1 : text.rindex(")")])
+        ]
         kind = re.match(r"llvm\.(\w+)", name)
         if name not in self.calls and kind:
             return self.intrinsic(kind.group(1), arguments)
@@ -644,7 +656,7 @@ class Machine:
         if name == "sqrt":
             return Unknown()
         if name == "memset":
-            pointer, value, size = arguments[:3]
+            pointer, _, size = arguments[:3]
             for at in pointer.memory:
                 if pointer.at <= at < pointer.at + z3.simplify(size).as_long():
                     pointer.memory[at] = pointer.memory[at][0], bits(0, 8 * pointer.memory[at][0])

@@ -4,6 +4,9 @@ A gap of more than g positions has exactly survival[g] of the 2**64 words, which
 than 1 + 2**-323, for every q = flips / 2**64; and `flips` keeps bit_epsilon, with what that costs.
 """
 
+from contextlib import suppress
+from itertools import pairwise
+
 import z3
 from contributions import loaded
 from llvm import Failed, Machine, Pointer, Solver, bits, compiled, paths
@@ -13,7 +16,9 @@ HEADER = "report_gaps.h"
 REACH = 4  # entries of the table in the proof of the search
 DRIVER = """
 #include "report_gaps.h"
-int64_t gap_in(const uint64_t *survival, int64_t reach, uint64_t word, int64_t first) { return gap_of(survival, reach, word, first); }
+int64_t gap_in(const uint64_t *survival, int64_t reach, uint64_t word, int64_t first) {
+    return gap_of(survival, reach, word, first);
+}
 """
 
 
@@ -27,7 +32,7 @@ def search(mutation):
             def run(decisions, reach=reach, first=first):
                 nonlocal shown
                 # it descends, and the guide is right: the word is below all numbers before `first`
-                solver = Solver(*(z3.UGT(a, b) for a, b in zip(table, table[1:], strict=False)), hub="")
+                solver = Solver(*(z3.UGT(a, b) for a, b in pairwise(table)), hub="")
                 solver.facts += [z3.ULT(word, x) for x in table[:first]]
                 machine = Machine(made, solver, {}, decisions)
                 memory = Pointer({8 * g: (8, table[g]) for g in range(reach)}, 0)
@@ -91,11 +96,9 @@ def table(mutation):
     stay, precision = 2**64 - flips, 2 ** (module.PRECISION - 64)
     left = [z3.Int(f"left{g}") for g in range(n_steps)]
     solver.facts += [left[0] == stay * precision, *(x >= 0 for x in left), *(x <= left[0] for x in left)]
-    solver.facts += [b == (a * stay) / 2**64 for a, b in zip(left, left[1:], strict=False)]
-    try:
+    solver.facts += [b == (a * stay) / 2**64 for a, b in pairwise(left)]
+    with suppress(Stop):
         module._gap_tables.__wrapped__(Count(flips))
-    except Stop:
-        pass
     if len(entries) != n_steps:
         raise Failed("another number of entries")
     for g in range(n_steps):
@@ -107,7 +110,9 @@ def table(mutation):
         solver.n_shown += 1
     # one step, from any number left, T being without any rounding; and as often as the table is long
     a, b, s, e, exact = z3.Ints("a b s e exact")
-    step = Solver(a >= 0, s >= 0, s <= 2**64, e >= 0, exact >= a, exact <= a + e, b * 2**64 <= a * s, a * s < b * 2**64 + 2**64)
+    step = Solver(
+        a >= 0, s >= 0, s <= 2**64, e >= 0, exact >= a, exact <= a + e, b * 2**64 <= a * s, a * s < b * 2**64 + 2**64
+    )
     t = z3.Int("t")  # 2**64 times the next number without rounding
     step.facts += [t == exact * s, (exact - a) * s >= 0, (exact - a) * s <= e * 2**64, t == a * s + (exact - a) * s]
     step.show(z3.And(t >= b * 2**64, t <= (b + e + 1) * 2**64), "a step is wrong by one more unit")
@@ -115,7 +120,7 @@ def table(mutation):
     Solver(d >= 0, d <= e, s2 >= 0, s2 <= 2**64, hub="").show(
         z3.And(d * s2 >= 0, z3.Implies(d == 0, d * s2 == 0)), "a product of numbers that are not negative"
     )
-    if not (module.PRECISION >= 400 and 4096 < 2 ** (module.PRECISION - 64 - 323)):
+    if not (module.PRECISION >= 400 and 2 ** (module.PRECISION - 64 - 323) > 4096):
         raise Failed("4096 units are more than 2**-323")
     return solver.n_shown + 2
 
@@ -136,7 +141,9 @@ def losses(mutation):
                 whole = iv.mpf(2**64)
                 present = whole - k if mechanism == "symmetric" else whole / 2
                 loss = iv.log(present / k) + iv.mpf(128 * n_words) / (k - 64)  # doc/theory/local.rst
-                other = iv.log((whole - k) / (k if mechanism == "symmetric" else whole / 2)) + iv.mpf(128 * n_words) / (k - 64)
+                other = iv.log((whole - k) / (k if mechanism == "symmetric" else whole / 2)) + iv.mpf(128 * n_words) / (
+                    k - 64
+                )
                 if not (0 < k <= 2**63 and loss.b <= mp.mpf(epsilon) and other.b <= mp.mpf(epsilon) and k == int(k)):
                     raise Failed(f"the loss of {mechanism}, {epsilon}, {n_words} words is up to {loss.b}")
                 n += 1
@@ -145,7 +152,8 @@ def losses(mutation):
 
 def prove(mutation=None):
     n_losses = losses(mutation)
-    return f"{search(mutation)} claims about the search, {table(mutation)} about tables of any flips; {n_losses} losses enclosed"
+    n = search(mutation), table(mutation)
+    return f"{n[0]} claims about the search, {n[1]} about tables of any flips; {n_losses} losses enclosed"
 
 
 MUTANTS = {
@@ -153,8 +161,9 @@ MUTANTS = {
     "the first entry is left out": (HEADER, "return first;", "return first + (first == 0);"),
     "a step keeps too much": (FILE, "left = left * stay >> 64", "left = left * stay >> 63"),
     "entries are of the next gap": (
-        FILE, "survival.append(min(left >> (PRECISION - 64), 2**64 - 1))\n        left = left * stay >> 64",
+        FILE,
+        "survival.append(min(left >> (PRECISION - 64), 2**64 - 1))\n        left = left * stay >> 64",
         "left = left * stay >> 64\n        survival.append(min(left >> (PRECISION - 64), 2**64 - 1))",
     ),
     "the cost of rounding is forgotten": (FILE, "inverse(target - slack)))", "inverse(target)))"),
-}  # fmt: skip
+}

@@ -98,9 +98,25 @@ def prove(mutation=None):
 
 
 MUTANTS = {
-    "shares are rounded up": (FILE, "return math.isqrt(grid * grid // n_words)", "return math.isqrt(grid * grid // n_words) + 1"),
+    "shares are rounded up": (
+        FILE,
+        "return math.isqrt(grid * grid // n_words)",
+        "return math.isqrt(grid * grid // n_words) + 1",
+    ),
     "words at the threshold are released": (FILE, "passed = noisy > threshold", "passed = noisy >= threshold"),
-    "the threshold is one too low": (FILE, "return bisect_left(range(most), True, key=safe)", "return max(bisect_left(range(most), True, key=safe) - 1, 0)"),
-    "the threshold is not the least": (FILE, "        most *= 2\n", "        most *= 2\n        if most > 1000: return most\n"),
-    "the probability is that of less noise": (FILE, "plan.law.log_cdf(threshold - weight, scale)", "plan.law.log_cdf(threshold - weight + 1, scale)"),
-}  # fmt: skip
+    "the threshold is one too low": (
+        FILE,
+        "return bisect_left(range(most), True, key=safe)",
+        "return max(bisect_left(range(most), True, key=safe) - 1, 0)",
+    ),
+    "the threshold is not the least": (
+        FILE,
+        "        most *= 2\n",
+        "        most *= 2\n        if most > 1000: return most\n",
+    ),
+    "the probability is that of less noise": (
+        FILE,
+        "plan.law.log_cdf(threshold - weight, scale)",
+        "plan.law.log_cdf(threshold - weight + 1, scale)",
+    ),
+}

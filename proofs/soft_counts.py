@@ -12,7 +12,8 @@ MORE = {"plain": (), "avx2": ((2, 3, 3, 1),), "avx512": ((1, 17, 17, 1),)}
 DRIVER = """
 #include "variational_step.h"
 #define ALL(t) void scaled_##t(const variational_problem *p, document_scratch *a, const soft_sum *s, \\
-    const int32_t *word, int64_t words, int32_t k, double squares) { add_scaled_soft_counts_##t(p, a, s, word, words, k, squares); }
+    const int32_t *word, int64_t words, int32_t k, double squares) { \\
+    add_scaled_soft_counts_##t(p, a, s, word, words, k, squares); }
 ALL(plain) ALL(avx2) ALL(avx512)
 void *new_sum(const variational_problem *p, int64_t n_words, int64_t *sum) { return soft_sum_new(p, n_words, sum); }
 """
@@ -51,7 +52,7 @@ def squares(made, target):
 
 
 def rounded(made, target, n_words, n_topics, kept, sign, decisions):
-    """Run `add_rounded` on one word or two, with numbers of all kinds, and compare what is in the sums before and after."""
+    """Run `add_rounded` on one word or two, with any numbers, and compare the sums before and after."""
     n_cells, n_sums = TARGETS[target]
     stride = -(-n_topics // LANES) * LANES
     norm, step = z3.BitVec("norm", 64), z3.Int("norm + 1")
@@ -257,10 +258,20 @@ def note(machine, shown):
 MUTANTS = {
     "a cell beyond the norm is not held": ("soft_counts.h", "(most & over)", "(cell & over)"),
     "twice the square of the norm is accepted": ("soft_counts.h", "scale, 1) <= most)", "scale, 1) <= 2 * most)"),
-    "other soft counts are taken back": ("soft_counts.h", "(take_back)(p, a, s, word, words, k, scale)", "(take_back)(p, a, s, word, words, k, 0.99f * scale)"),
+    "other soft counts are taken back": (
+        "soft_counts.h",
+        "(take_back)(p, a, s, word, words, k, scale)",
+        "(take_back)(p, a, s, word, words, k, 0.99f * scale)",
+    ),
     "squares of half of the cells are forgotten": (
-        "soft_counts.h", "_mm256_mul_epi32(odd, odd)", "_mm256_mul_epi32(odd, _mm256_setzero_si256())",
+        "soft_counts.h",
+        "_mm256_mul_epi32(odd, odd)",
+        "_mm256_mul_epi32(odd, _mm256_setzero_si256())",
     ),
     "a row is flushed too late": ("variational_step.h", "INT32_MAX / (p->norm + 1)", "UINT32_MAX / (p->norm + 1)"),
-    "a document is not counted before a row is flushed": ("soft_counts.h", "++s->uses[w] == s->most_uses", "s->uses[w] == s->most_uses"),
-}  # fmt: skip
+    "a document is not counted before a row is flushed": (
+        "soft_counts.h",
+        "++s->uses[w] == s->most_uses",
+        "s->uses[w] == s->most_uses",
+    ),
+}
