@@ -23,14 +23,17 @@ def main():
     parser.add_argument("--only", nargs="*", default=PROOFS, choices=PROOFS)
     given = parser.parse_args()
     if importlib.util.find_spec("z3") is None:
-        sys.stdout.write("NOT RUN: proofs: z3-solver is not installed\n")
+        print("NOT RUN: proofs: z3-solver is not installed")
         return 0
     from llvm import Failed
 
     failures = passed = 0
     for name in given.only:
-        if name in NEED_CLANG and not shutil.which("clang"):
-            sys.stdout.write(f"NOT RUN: proof {name}: clang is not installed\n")
+        missing = "clang" if name in NEED_CLANG and not shutil.which("clang") else None
+        if name == "tables" and importlib.util.find_spec("flint") is None:
+            missing = "python-flint"
+        if missing:
+            print(f"NOT RUN: proof {name}: {missing} is not installed")
             continue
         start, module = time.perf_counter(), importlib.import_module(name)
         try:
@@ -40,7 +43,7 @@ def main():
             result, good = f"NOT PROVEN: {failure}", False
         passed, failures = passed + good, failures + (not good)
         what = " ".join(module.__doc__.partition("\n\n")[0].split())
-        sys.stdout.write(f"{name}: {what}\n  {result}, in {time.perf_counter() - start:.1f} s\n")
+        print(f"{name}: {what}\n  {result}, in {time.perf_counter() - start:.1f} s", flush=True)
         for mutant, change in module.MUTANTS.items() if given.mutants else ():
             try:
                 module.prove(change)
@@ -48,9 +51,8 @@ def main():
             except Failed as failure:
                 result, good = f"fails, as it must ({failure})".splitlines()[0][:110], True
             passed, failures = passed + good, failures + (not good)
-            sys.stdout.write(f"  mutant: {mutant}: {result}\n")
-            sys.stdout.flush()
-    sys.stdout.write(f"{passed} passed, {failures} failed\n")
+            print(f"  mutant: {mutant}: {result}", flush=True)
+    print(f"{passed} passed, {failures} failed")
     return bool(failures)
 
 

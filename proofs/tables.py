@@ -80,9 +80,7 @@ def worst(module, name, scale):
         wedge, steepest = exact - rectangle, density(b * width) / density((b + 1) * width) - 1
         # an integer's part of the wedge is at most `steepest` times its part of the rectangle
         errors.append(
-            abs(masses[1 + b] / rectangle - 1)
-            + abs(masses[1 + n_buckets + b] / wedge - 1) * steepest
-            + arb(2) ** WEDGE
+            abs(masses[1 + b] / rectangle - 1) + abs(masses[1 + n_buckets + b] / wedge - 1) * steepest + arb(2) ** WEDGE
         )
     if table.shift:  # what the wedge is drawn by
         h = arb(width) / arb(scale)
@@ -100,10 +98,6 @@ def worst(module, name, scale):
 
 
 def prove(mutation=None, n=20):
-    try:
-        import flint  # noqa: F401
-    except ImportError:
-        return "NOTHING: python-flint is not installed, so that no table was enclosed"
     module, most, n_entries, scales = loaded(FILE, mutation), -math.inf, 0, [*SCALES, *grid(n)]
     for scale in scales:
         for name in ("gaussian", "laplace"):
@@ -116,6 +110,14 @@ MUTANTS = {
     "a series ends too early": (FILE, "while term >> (PRECISION - 200):", "while term >> (PRECISION - 90):"),
     "the density of a bucket has too few terms": (FILE, "max(SERIES_BITS - 215", "max(SERIES_BITS - 80"),
     "rectangles end at the inner edge": (FILE, "return _pack(tails, floors[1:],", "return _pack(tails, floors[:-1],"),
-    "ends have 128 bits": (FILE, "ends.append(end >> (PRECISION - bits - 128))", "ends.append(end >> (PRECISION - bits - 64) << 64)"),
-    "the wedge has the slope of another scale": (FILE, "first * width + width**2, width**2, cut)", "first * width + width**2, width, cut)"),
+    "ends have 128 bits": (
+        FILE,
+        "ends.append(end >> (PRECISION - bits - 128))",
+        "ends.append(end >> (PRECISION - bits - 64) << 64)",
+    ),
+    "the wedge has the slope of another scale": (
+        FILE,
+        "first * width + width**2, width**2, cut)",
+        "first * width + width**2, width, cut)",
+    ),
 }
