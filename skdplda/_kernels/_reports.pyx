@@ -15,6 +15,9 @@ cdef enum:
     DOMAIN = 3  # the noise samplers have 1 and 2
     GUIDE_SHIFT = 52  # the leading 12 bits index the guide
 
+cdef extern from "report_gaps.h" nogil:
+    int64_t gap_of(const uint64_t *survival, int64_t reach, uint64_t word, int64_t first)
+
 ctypedef struct gap_law:
     const uint64_t *survival
     const uint16_t *guide
@@ -25,10 +28,7 @@ ctypedef struct gap_law:
 cdef inline int64_t gap(const gap_law *law, chacha20_stream *stream) noexcept nogil:
     """Unmarked positions before the next mark; `reach` means that many and perhaps more."""
     cdef uint64_t word = chacha20_u64(stream)
-    cdef int64_t g = law.guide[word >> GUIDE_SHIFT]
-    while g < law.reach and word < law.survival[g]:
-        g += 1
-    return g
+    return gap_of(law.survival, law.reach, word, law.guide[word >> GUIDE_SHIFT])
 
 
 cdef void report_of(
