@@ -78,8 +78,8 @@ def follow_topics(models: Sequence[Any], periods: ArrayLike | None = None, *, al
     periods : array-like of shape (n_periods,), default=None
         Names of the periods; None for numbers from 0.
     alpha : float, default=0.05
-        Probability, at most, that any birth or death is said where all shares stay the same, of clusters that keep their
-        places, as `warm_started` ones do. Those of fits that start anew are others, and so are their shares.
+        Probability, at most, that any birth or death is said where all shares stay the same, of clusters that keep
+        their places, as `warm_started` ones do. Those of fits that start anew are others, and so are their shares.
 
     Returns
     -------
@@ -108,14 +108,14 @@ def follow_topics(models: Sequence[Any], periods: ArrayLike | None = None, *, al
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from skdplda.metrics import follow_topics
     >>> may, june = (
-    ...     SimpleNamespace(cluster_centers_=[[1.0, 0.0], [0.0, 1.0]], cluster_sizes_=sizes, size_deviation_=9.0)
-    ...     for sizes in ([900.0, 5.0], [700.0, 400.0])
+    ...     SimpleNamespace(cluster_centers_=[[1, 0, 0], [0, 1, 0], [0, 0, 1]], cluster_sizes_=sizes, size_deviation_=9)
+    ...     for sizes in ([900.0, 600.0, 5.0], [880.0, 610.0, 400.0])
     ... )
+    >>> from skdplda.metrics import follow_topics
     >>> found = follow_topics([may, june], ["May", "June"])
     >>> found[found["event"] != ""][["period", "topic", "event"]].to_numpy().tolist()
-    [['June', 1, 'birth']]
+    [['June', 2, 'birth']]
     """
     models = list(models)
     periods = np.arange(len(models)) if periods is None else np.asarray(periods)
