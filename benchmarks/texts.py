@@ -91,6 +91,8 @@ def report(tables, folder):
     print(table.pivot_table(["texts / s", "texts / CPU s"], "task", ["reader", "n_jobs"]).round(-2).to_string())
 
 
-TABLES = [Table("texts", Settings, cells, measure, lambda s: ["20news", "glove"], timed=True)]
+TABLES = [
+    Table("texts", Settings, cells, measure, lambda s: ["20news", "glove"], timed=True),
+]
 if __name__ == "__main__":
     run(TABLES, __doc__, report)
