@@ -1320,8 +1320,8 @@ MUTANTS = [
     ),
     Mutant(
         "gaps of reports",
-        "while g < law.reach and word < law.survival[g]:",
-        "while g < law.reach and word / 2 < law.survival[g]:",
+        "while (first < reach && word < survival[first]) first++;",
+        "while (first < reach && word / 2 < survival[first]) first++;",
         "bits are flipped more rarely than is said",
         "test_local_channel test_local_reports",
     ),

@@ -65,7 +65,7 @@ class Solver:
 
     def refuted(self, condition, facts):
         """Return whether a condition contradicts facts, as z3 says it, and the solver."""
-        solver = z3.Solver() if has_integers(condition) else z3.SolverFor("QF_UFBV")
+        solver = z3.SimpleSolver() if has_integers(condition) else z3.SolverFor("QF_UFBV")
         solver.set("rlimit", self.effort)  # not seconds: the same on a slow machine
         solver.add(condition, *facts)
         return solver.check(), solver
