@@ -62,7 +62,6 @@ EXCEPTIONS = {
     "models/_labels.py:_nearest": WHOLE,
     "models/_periods.py:TopicCounts.clear_periods": WHOLE,
     "models/_periods.py:TopicCounts.shares": "a table for readers, of released counts",
-    "published/_gibbs_sampler.py:_SequentialState.__init__": WHOLE,
     "models/_topics.py:TopicsMixin._noise_topics": FLAGS,
     "models/_topics.py:TopicsMixin.find_topics": FLAGS,
     "models/_topics.py:TopicsMixin.merge_topics": FLAGS,
