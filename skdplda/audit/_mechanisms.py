@@ -162,6 +162,7 @@ MECHANISMS: dict = {
     "PublishedHDPLDA": [
         ({"epsilon": 3.0, **CLAIMED_TOKENS}, (exact_moves, many_canaries)),
         ({**CLAIMED_TOKENS, **SWEEP}, (exact_moves, many_canaries)),
+        ({"noise_on": "copy", **CLAIMED_TOKENS, **SWEEP}, EXACT),
     ],
     "PublishedPCTD": [
         ({"noise_support": "all", **SMALL}, (*EXACT, absent_words, accounted)),
