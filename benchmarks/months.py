@@ -38,7 +38,7 @@ STARTS = {}  # the public start is the same in all fits, and takes longer than t
 
 @dataclass(frozen=True)
 class Settings:
-    """Of the rows of one cell."""
+    """Of the rows of one cell. For users "one month" is what it would be worth if it were true; here it is not."""
 
     method: str
     accounting: str

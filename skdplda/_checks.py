@@ -27,6 +27,8 @@ def at_most(n_jobs):
 
 def effective_n_jobs(n_jobs):
     """Return the number of threads that joblib would take, at most four a core; results do not depend on it."""
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None, or an integer such as 2, or -1 for all processors; got {n_jobs!r}.")
     import joblib
 
     return min(joblib.effective_n_jobs(n_jobs), MOST_THREADS)

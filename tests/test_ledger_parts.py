@@ -4,6 +4,7 @@ import json
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import combinations
 
 import joblib
@@ -13,6 +14,7 @@ from internals import choose_filter
 from scipy.stats import norm
 
 from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivateCGSLDA
+from skdplda.cli import main
 from skdplda.exceptions import BudgetExceededError
 from skdplda.privacy import (
     LedgerEntry,
@@ -136,7 +138,8 @@ def test_months_of_different_documents_cost_what_one_does():
         spend(ledger, str(month), pure(0.75))
     total = ledger.total
     assert (total.epsilon, total.event, total.status) == (0.75, None, "proven")
-    assert "Theorem 5" in total.reference and "at most 1 parts" in total.assumptions[-1]
+    assert "Theorem 5" in total.reference and ledger.assertion in total.assumptions
+    assert "at most 1 part of" in ledger.assertion and "did not depend on earlier ones" in total.assumptions[-1]
     assert ledger.remaining_epsilon == 0.25
     with pytest.raises(BudgetExceededError):
         spend(ledger, "3", pure(0.26))
@@ -158,7 +161,7 @@ def test_fits_know_their_part():
     with ledger:
         model.fit(COUNTS)
     assert [(entry.label, entry.part) for entry in ledger.ledger[1:]] == [
-        ("named", "May"),
+        ("named", None),  # in a thread without a block of its own
         ("again", "May"),
         (ledger.ledger[3].run, None),
     ]
@@ -248,3 +251,61 @@ def test_where_parts_do_not_hold_they_are_refused():
         pass
     with pytest.raises(TypeError, match="name must be a string"), PrivacyAccountant(1.0, max_parts=1).part(5):
         pass
+
+
+def test_a_thread_of_its_own_block_is_in_no_part_of_others():
+    """What it reads, it says itself: a block without a part counts for everyone."""
+    ledger = PrivacyAccountant(1.0, max_parts=1)
+
+    def all_data():
+        with ledger:
+            ledger.spend(pure(0.75))
+
+    with ThreadPoolExecutor(1) as pool, ledger.part("May"):
+        pool.submit(all_data).result()
+    with pytest.raises(BudgetExceededError, match="in part 'June'"), ledger.part("June"):
+        ledger.spend(pure(0.75))
+    assert [entry.part for entry in ledger.ledger] == [None]
+
+
+def test_a_task_that_outlives_its_block_is_charged_to_no_other():
+    """Its context has the block of May, which is closed: the part of June's block is not its own."""
+    ledger = PrivacyAccountant(1.0, max_parts=1)
+    with ledger.part("May"):
+        context = copy_context()
+    with ledger.part("June"):
+        context.run(ledger.spend, pure(0.1))
+    assert [entry.part for entry in ledger.ledger] == [None]
+
+
+def test_a_block_closes_itself_and_no_other():
+    ledger = PrivacyAccountant(1.0, max_parts=2)
+    may = ledger.part("May")
+    may.__enter__()
+    with ledger.part("May", label="inner"):
+        may.__exit__(None, None, None)
+        ledger.spend(pure(0.1))
+    assert [(entry.label, entry.part) for entry in ledger.ledger] == [("inner", "May")]
+
+
+def test_names_that_a_file_would_confuse_are_one_part_or_none():
+    ledger = PrivacyAccountant(1.0, max_parts=1)
+    for name in ("", " May", "May\n", "\ud83d\ude00"):
+        with pytest.raises(ValueError, match="name must be of characters"), ledger.part(name):
+            pass
+    for name in ("Ma\u0308r", "M\u00e4r"):
+        spend(ledger, name, pure(0.25))
+    assert ledger.remaining_epsilon == 0.5 and {entry.part for entry in ledger.ledger} == {"M\u00e4r"}
+
+
+def test_a_ledger_says_that_it_has_parts(tmp_path, capsys):
+    path = str(tmp_path / "ledger")
+    ledger = PrivacyAccountant.open(path, 1.0, 1e-6, max_parts=2)
+    with ledger.part("May", label="topics"):
+        ledger.spend(pure(0.25))
+    assert "max_parts=2" in repr(ledger) and PrivacyAccountant(1.0).assertion is None
+    assert main(["ledger", path]) == 0
+    said = capsys.readouterr().out
+    assert "part May: topics" in said and "Asserted: one document is in at most 2 parts of the data" in said
+    assert main(["ledger", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["max_parts"] == 2

@@ -110,7 +110,7 @@ def test_what_cannot_be_compared_is_refused():
         match_topics(sized([1.0, 2.0]), np.eye(2))
     with pytest.raises(ValueError, match="of the same columns; got topics of 2 and topics of 3"):
         match_topics(np.eye(2), np.eye(3))
-    with pytest.raises(ValueError, match="a table with one row each"):
+    with pytest.raises(ValueError, match="a table of finite numbers with one row each"):
         match_topics([0.5, 0.5], np.eye(2))
     with pytest.raises(ValueError, match="equally many topics"):
         follow_topics([sized([1.0, 2.0]), sized([1.0, 2.0, 3.0])])
@@ -122,6 +122,27 @@ def test_what_cannot_be_compared_is_refused():
         follow_topics([sized([1.0, 2.0])], alpha=1.0)
 
 
+def test_what_is_no_model_or_no_year_is_refused():
+    model, one = EmbeddingTopics(3), sized([1.0, 2.0])
+    for wrong, said in (
+        ((EmbeddingTopics, one), "estimator must be one, such as"),
+        ((model, "model.zip"), "earlier must be a fitted model"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            warm_started(*wrong)
+    with pytest.raises(ValueError, match="must be fitted ones"):
+        match_topics(model, model)
+    with pytest.raises(ValueError, match="finite numbers"):
+        match_topics([[np.nan, 1.0]], [[0.5, 0.5]])
+    for models, options, said in (
+        (model, {}, "one model a period"),
+        ([one, one], {"periods": ["May", "May"]}, "all different"),
+        ([one], {"alpha": "5"}, "alpha must be above 0"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            follow_topics(models, **options)
+
+
 def test_clusters_start_where_they_are_told():
     rng = np.random.default_rng(3)
     X = month_of(rng, np.ones(N_TOPICS), 6000)[0]
@@ -130,7 +151,7 @@ def test_clusters_start_where_they_are_told():
         model = EmbeddingTopics(N_TOPICS, init=start, centre=np.zeros(N_DIMENSIONS), max_iter=2, **public).fit(X)
         assert (model.cluster_centers_ * PUBLIC[::-1]).sum(axis=1).min() > 0.9
         assumed = "; ".join(model.privacy_guarantee_.assumptions)
-        assert "or released from them at a cost that adds to this one" in assumed
+        assert "or released from them at a cost that is counted" in assumed
     wide = EmbeddingTopics(2, init=[[3.0, 0.0], [0.0, 4.0]], projection=np.eye(N_DIMENSIONS, 2)).fit(X)
     assert wide.cluster_centers_.shape == (2, 2)
 

@@ -71,6 +71,7 @@ def _ledger(args):
             row |= {name: _plain(value) for name, value in row.items()}
             row["privacy"] = json.loads(entry.guarantee.to_json())
         terms = {"epsilon": ledger.epsilon, "delta": ledger.delta, "unit": ledger.unit, "remaining_epsilon": remaining}
+        terms |= {} if ledger.max_parts is None else {"max_parts": ledger.max_parts, "asserted": ledger.assertion}
         terms = {name: _plain(value) for name, value in terms.items()}
         terms["total"] = None if total is None else json.loads(total.to_json())
         print(json.dumps({**terms, "spent": rows}, indent=2))
@@ -87,12 +88,15 @@ def _ledger(args):
     for entry, epsilon in zip(ledger.ledger, frame["total_epsilon"], strict=True):
         date = "" if entry.date is None else entry.date[:19].replace("T", " ")
         own = entry.label if entry.fitted is None or entry.label != entry.run else None
-        what = " ".join(": ".join(filter(None, [own, entry.fitted])).split())
+        part = None if entry.part in (None, own) else f"part {entry.part}"
+        what = " ".join(": ".join(filter(None, [part, own, entry.fitted])).split())
         guarantee = entry.guarantee
         print(
             f"{date:<19}  {round_up(guarantee.epsilon):>9}  {round_up(guarantee.delta):>9}  {round_up(epsilon):>9}"
             f"  {what}".rstrip()
         )
+    if ledger.max_parts is not None:
+        print(f"\nAsserted: {ledger.assertion}.")
     print(
         "\n'together' is what a spend and those before it take of the budget's epsilon, at its delta, however"
         f"\nthey were chosen. If costs were fixed in advance: epsilon = {round_up(total.epsilon)}, delta ="

@@ -9,6 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from skdplda._arithmetic import ndtri
+from skdplda._checks import is_real
 from skdplda._types import ArrayLike, Sequence
 
 BORN = 4.0  # times what the size of the period before makes expect, at least; for deaths, at most one part in as many
@@ -117,6 +118,8 @@ def follow_topics(models: Sequence[Any], periods: ArrayLike | None = None, *, al
     >>> found[found["event"] != ""][["period", "topic", "event"]].to_numpy().tolist()
     [['June', 2, 'birth']]
     """
+    if hasattr(models, "fit") or hasattr(models, "topic_word_"):
+        raise ValueError("models must be a sequence, with one model a period; got one model.")
     models = list(models)
     periods = np.arange(len(models)) if periods is None else np.asarray(periods)
     tables = [_rows(model)[0] for model in models]
@@ -125,7 +128,9 @@ def follow_topics(models: Sequence[Any], periods: ArrayLike | None = None, *, al
             "models must be one at least, with one period each and equally many topics; got"
             f" {len(models)} models of {[len(table) for table in tables]} topics, and periods of shape {periods.shape}."
         )
-    if not 0 < alpha < 1:
+    if len(set(periods.tolist())) < len(models):
+        raise ValueError("periods must be all different.")
+    if not is_real(alpha) or not 0 < alpha < 1:
         raise ValueError(f"alpha must be above 0 and below 1; got {alpha!r}.")
     n_topics, found = len(tables[0]), []
     beyond = -ndtri(alpha / (2 * n_topics * max(len(models) - 1, 1)))
@@ -153,9 +158,14 @@ def _rows(model):
     """Return what topics are compared by, one row a topic, and its kind."""
     if hasattr(model, "cluster_centers_"):
         return np.asarray(model.cluster_centers_, dtype=float), "clusters"
+    if hasattr(model, "fit") and not hasattr(model, "topic_word_"):
+        raise ValueError(
+            f"models must be fitted ones with topics or clusters; got a {type(model).__name__}. Of a pipeline give the"
+            " last step."
+        )
     rows = np.asarray(getattr(model, "topic_word_", model), dtype=float)
-    if rows.ndim != 2 or not len(rows):
-        raise ValueError(f"topics must be a table with one row each; got shape {rows.shape}.")
+    if rows.ndim != 2 or not len(rows) or not np.isfinite(rows).all():
+        raise ValueError(f"topics must be a table of finite numbers with one row each; got shape {rows.shape}.")
     return rows, "topics"
 
 

@@ -385,9 +385,14 @@ ShardedCounts
     def _guarantee(self, unit, plan):
         public = [name for name in PUBLIC if self._public(name) is not None]
         assumptions = [OF_MODEL, ALONE]
-        if public:
-            released = "" if "init" not in public else ", or released from them at a cost that adds to this one"
-            assumptions.append(f"{', '.join(public)}: independent of the private texts{released}")
+        started = [name for name in public if name in ("centre", "init") and "init" in public]
+        if rest := [name for name in public if name not in started]:
+            assumptions.append(f"{', '.join(rest)}: independent of the private texts")
+        if started:
+            assumptions.append(
+                f"{', '.join(started)}: independent of the private texts, or released from them at a cost that is"
+                " counted"
+            )
         fields = ("cluster_centers_", "centre_", "cluster_sizes_", "size_deviation_", "concentration_", "components_")
         words = ("topic_word_ with counts", "keyword_scores_ with vectors of words")
         signal = () if plan.noiseless else ("signal_to_noise_ with counts", "topic_signal_to_noise_ with counts")

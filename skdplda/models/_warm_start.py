@@ -53,12 +53,20 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
     >>> june.predict(np.eye(3)).tolist()
     [0, 1, 2]
     """
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(f"estimator must be one, such as EmbeddingTopics(20); got {estimator!r:.80}.")
+    if not any(hasattr(earlier, name) for name in ("fit", "cluster_centers_", "topic_word_")):
+        raise TypeError(
+            f"earlier must be a fitted model, or one of load_released(path); got a {type(earlier).__name__}."
+        )
     check_is_fitted(earlier)
     parameters, of_clusters = estimator.get_params(deep=False), hasattr(earlier, "cluster_centers_")
-    if of_clusters != ("init" in parameters) or not {"init", "prior"} & set(parameters):
+    known = {"init", "prior"} & set(parameters) and "n_components" in parameters
+    if not known or of_clusters != ("init" in parameters) or not (of_clusters or hasattr(earlier, "topic_word_")):
         raise TypeError(
-            f"a {type(estimator).__name__} cannot start from a {type(earlier).__name__}: clusters start from clusters,"
-            " and models with the parameter prior from topics."
+            f"a {type(estimator).__name__} as estimator cannot start from a {type(earlier).__name__}: clusters start"
+            " from clusters, and models with the parameter prior from topics. Of a pipeline give the last step, and the"
+            " result as `model` of the next one."
         )
     n_topics = len(earlier.cluster_centers_ if of_clusters else earlier.topic_word_)
     if n_topics != estimator.n_components:

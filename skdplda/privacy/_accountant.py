@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import unicodedata
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -163,7 +164,9 @@ class PrivacyAccountant:
         if reserve is not None and not self._reserve <= self._delta:
             raise ValueError(f"reserve must be None or at most delta={delta}; got {reserve}")
         if max_parts is not None and not (is_integer(max_parts) and 1 <= max_parts <= MOST_STEPS):
-            raise ValueError(f"max_parts must be None or an integer of at least 1; got {max_parts!r}")
+            raise ValueError(
+                f"max_parts must be None or an integer of at least 1, the most parts of one unit; got {max_parts!r}"
+            )
         if max_parts is not None and (self._adjacency != Adjacency.ADD_REMOVE or math.isinf(self._epsilon)):
             raise ValueError(
                 "max_parts needs adjacency 'add-remove' and a finite epsilon: a unit that is replaced may leave some"
@@ -263,6 +266,17 @@ class PrivacyAccountant:
         return self._max_parts
 
     @property
+    def assertion(self) -> str | None:
+        """What a ledger of parts assumes of the data, for readers; None of others."""
+        if self._max_parts is None:
+            return None
+        return (
+            f"one {self._unit} is in at most {self._max_parts} part{'s' * (self._max_parts > 1)} of the data; which"
+            f" depends on no other {self._unit} but through what was released; what was spent on a part read nothing of"
+            " another; and which parts there are, and what was spent on each, follows from releases and public values"
+        )
+
+    @property
     def ledger(self) -> tuple[LedgerEntry, ...]:
         """What was spent, in order."""
         return self._entries
@@ -283,8 +297,11 @@ class PrivacyAccountant:
         joint = compose_at(guarantees, self._delta)
         cost = math.inf if self._max_parts is None else self._cost(entries)
         if cost < joint.epsilon:
-            asserted = (*joint.assumptions, *self._assertion())
-            return replace(joint, epsilon=cost, event=None, event_delta=0.0, reference=PARTS, assumptions=asserted)
+            asserted = (*joint.assumptions, self.assertion)
+            references = "; ".join(filter(None, (joint.reference, PARTS)))
+            joint = replace(
+                joint, epsilon=cost, event=None, event_delta=0.0, reference=references, assumptions=asserted
+            )
         if math.isinf(joint.epsilon):
             joint = guarantees[0].compose(*guarantees[1:])
         if len(guarantees) == 1:
@@ -383,12 +400,14 @@ class PrivacyAccountant:
 
         Nothing can check it: that these fits read units of this part alone, that one unit is in at most `max_parts`
         parts, and that in which ones depends on no other unit but through what was released. So cut by each document's
-        own date, not after every thousandth document. What is charged from another process counts as read from all.
+        own date, not after every thousandth document, and take all months of the year, not those that have documents:
+        which parts there are is public. What another thread or process charges without a block of its own counts as
+        read from all; and a generator that opens a block is in the part of its last one.
 
         Parameters
         ----------
         name : str
-            The part. One name is one part, in however many blocks.
+            The part. One name is one part, in however many blocks; accents may be written either way (NFC).
         label : str, default=None
             As in `labelled`; None takes the name.
 
@@ -404,7 +423,8 @@ class PrivacyAccountant:
         UnreachableLedgerError
             If the ledger is in the memory of another process.
         ValueError
-            If the ledger has no `max_parts`, or the block is within one of another part.
+            If the ledger has no `max_parts`, the block is within one of another part, or the name is empty, has space
+            around it or characters that cannot be printed.
 
         Examples
         --------
@@ -417,26 +437,27 @@ class PrivacyAccountant:
         0.25
         """
         if not isinstance(name, str):
-            raise TypeError(f"name must be a string; got {name!r}")
+            raise TypeError(f"name must be a string, such as str(month); got {name!r}")
         if self._max_parts is None:
             raise ValueError(
                 "this ledger has no parts: how many of them a unit may be in must be asserted when it begins, by"
                 " PrivacyAccountant(..., max_parts=...). Without, all releases add up"
             )
-        outer = part_of(self, entered=True)
+        name = _part_name(name)
+        outer = part_of(self)
         if outer not in (None, name):
-            raise ValueError(f"a block of part {name!r} must not be within one of part {outer!r}")
+            raise ValueError(f"a block of part {name!r} must not be within one of part {outer!r}: leave that first")
         with self._block(name if label is None else label, name):
             yield self
 
     @contextmanager
     def _block(self, label, part):
         self._refuse_other_process()
-        open_block(self, label, part)
+        block = open_block(self, label, part)
         try:
             yield
         finally:
-            close_block(self)
+            close_block(self, block)
 
     def check(self, guarantee: PrivacyGuarantee, *others: PrivacyGuarantee) -> None:
         """Raise what `spend` would raise, and spend nothing.
@@ -458,7 +479,7 @@ class PrivacyAccountant:
             If it is not proven and the ledger does not accept that.
         """
         with self._lock:
-            self._check(guarantee, *others)
+            self._check(part_of(self), guarantee, *others)
 
     def spend(
         self,
@@ -500,7 +521,7 @@ class PrivacyAccountant:
             part = part_of(self)
             if self._has_run(run, part):
                 return
-            self._check(guarantee)
+            self._check(part, guarantee)
             date = datetime.now(UTC).isoformat(timespec="seconds")
             self._add(LedgerEntry(label, guarantee, date, fitted, run, part))
 
@@ -577,13 +598,6 @@ class PrivacyAccountant:
                 self._change(_steps=self._steps | {step: digest})
             return self._steps[step]
 
-    def _assertion(self):
-        """Return what the ledger assumes of the parts of the data."""
-        return (
-            f"one {self._unit} is in at most {self._max_parts} parts of the data, in which depends on no other"
-            f" {self._unit} but through what was released, and what was spent on a part read no other",
-        )
-
     def _filter_of(self, entries):
         """Return the filter, which the first guarantee that costs anything fixes; None before there is one."""
         guarantees = (entry.guarantee for entry in entries)
@@ -622,19 +636,20 @@ class PrivacyAccountant:
     def _budget(self):
         return f"epsilon={self._epsilon}, delta={self._delta}"
 
-    def _check(self, *wanted):
+    def _check(self, part, *wanted):
         """Refuse what the budget does not cover once all of these are spent; costs only add up."""
         for guarantee in wanted:
             self._check_kind(guarantee)
         if math.isinf(self._epsilon):
             return
-        part = part_of(self)
         entries = [*self._entries, *(LedgerEntry(None, guarantee, part=part) for guarantee in wanted)]
         cost = self._cost(entries)
         if cost > self._epsilon:
             total, found = self.total, self._filter_of(entries)
             short = found.over_reserve(entries, self._max_parts)
             advice = ADVICE[found.rules[0].name] if self._entries else ""
+            where = "" if self._max_parts is None else f" in {'no part' if part is None else f'part {part!r}'}"
+            costly = [one for one in wanted if one.epsilon > 0 or one.delta > 0]
             if short is not None:
                 advice = (
                     ". What the events of its guarantees leave out, and deltas without an event, add up to"
@@ -645,7 +660,7 @@ class PrivacyAccountant:
             raise BudgetExceededError(
                 f"the budget is {self._budget()}; spent so far: "
                 f"{'nothing' if total is None else _numbers(total)}; with this guarantee "
-                f"({'; '.join(map(_numbers, wanted))}) it would be epsilon={round_up(cost, 6)} at"
+                f"({'; '.join(map(_numbers, costly))}){where} it would be epsilon={round_up(cost, 6)} at"
                 f" delta={self._delta}. Nothing was spent{advice}"
             )
 
@@ -694,8 +709,17 @@ class PrivacyAccountant:
     def __repr__(self):
         return (
             f"PrivacyAccountant(epsilon={self._epsilon}, delta={self._delta}, unit={str(self._unit)!r}, "
-            f"adjacency={str(self._adjacency)!r}, trust={str(self._trust)!r}, spends={len(self._entries)})"
+            f"adjacency={str(self._adjacency)!r}, trust={str(self._trust)!r}, "
+            f"{'' if self._max_parts is None else f'max_parts={self._max_parts}, '}spends={len(self._entries)})"
         )
+
+
+def _part_name(name):
+    """Return the name of a part as it is compared and kept; ValueError for names that may be read as others."""
+    name = unicodedata.normalize("NFC", str.__str__(name))
+    if not name or name != name.strip() or not name.isprintable():
+        raise ValueError(f"name must be of characters that can be printed, without space around it; got {name!r}")
+    return name
 
 
 def _entry_from_json(item):
@@ -706,6 +730,8 @@ def _entry_from_json(item):
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
             raise ValueError(f"{name} must be a string or None; got {text!r:.200}")
+    if texts["part"] is not None:
+        texts["part"] = _part_name(texts["part"])
     return LedgerEntry(guarantee=guarantee, **texts)
 
 

@@ -1,6 +1,7 @@
 """From a budget to the noise that meets it, from the safe side."""
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -114,13 +115,21 @@ def divide_epsilon(epsilon: float, delta: float, shares: ArrayLike) -> list[floa
     >>> [round(part, 2) for part in divide_epsilon(2.0, 1e-6, [3, 1, 1])]
     [1.51, 0.84, 0.84]
     """
+    if not isinstance(shares, Iterable):
+        raise ValueError(f"shares must be a list, such as [1] * 12; got {shares!r}.")
     parts = [check_real("shares", share, "> 0") for share in shares]
     if not parts or not all(0 < share < math.inf for share in parts) or math.isinf(check_epsilon(epsilon)):
         raise ValueError(f"shares must be positive, one at least, of a finite epsilon; got {shares!r}, {epsilon!r}.")
+    parts = [share / max(parts) for share in parts]
     sigma, margin = calibrate_gaussian(epsilon, delta), 1e-9
     while True:  # what a fit makes of its epsilon is rounded
         noise = [sigma * math.sqrt(add_up(parts) / share) * (1 + margin) for share in parts]
         found = [epsilon_of(gaussian_event(one), delta) for one in noise]
+        if not all(found):
+            raise ValueError(
+                f"shares must not be so small, or delta={delta} so large, that an epsilon is 0; got {shares!r} of"
+                f" epsilon={epsilon!r}."
+            )
         precision = add_up(1 / (s * s) for s in (calibrate_gaussian(one, delta) for one in found))
         if epsilon_of(gaussian_event((1 - 1e-9) / math.sqrt(precision)), delta) <= epsilon:
             return found

@@ -207,25 +207,26 @@ PROCESS.inherit()
 os.register_at_fork(after_in_child=PROCESS.forked)
 
 
-def open_block(accountant: Any, label: str | None = None, part: str | None = None) -> None:
+def open_block(accountant: Any, label: str | None = None, part: str | None = None) -> Block:
     """Open a block of a ledger for this thread and, where a thread has none of its own, for the process.
 
-    A block within one of a part is of that part.
+    A block within one of a part, in the same thread, is of that part.
     """
     block = Block(accountant, label, part_of(accountant) if part is None else part)
     with PROCESS.lock:
         PROCESS.open.append(block)
         PROCESS.publish()
     BLOCKS.set((*BLOCKS.get(), block))
+    return block
 
 
-def close_block(accountant: Any) -> None:
-    """Close the last block of this very ledger, which need not be the last that was opened."""
+def close_block(accountant: Any, opened: Block | None = None) -> None:
+    """Close a block, or the last one of this very ledger, which need not be the last that was opened."""
     entered = BLOCKS.get()
     with PROCESS.lock:
         own = [block for block in entered if block in PROCESS.open]
         for block in reversed([*PROCESS.open, *own]):  # this thread's blocks first
-            if block.accountant is accountant:
+            if block is opened or (opened is None and block.accountant is accountant):
                 PROCESS.open.remove(block)
                 PROCESS.publish()
                 break
@@ -250,19 +251,14 @@ def label_of(accountant: Any) -> str | None:
     return next((block.label for block in reversed(blocks) if block.accountant is accountant), None)
 
 
-def part_of(accountant: Any, entered: bool = False) -> str | None:
+def part_of(accountant: Any) -> str | None:
     """Return the part of the data that the innermost block of a ledger in this thread is for; None for all of it.
 
-    A thread that entered none is in the part that all blocks of the process are in; with `entered`, in no part. It is
-    None, which costs most, where they differ, and in other processes.
+    What a thread reads that entered no block, nobody knows: it is None, too, which costs most.
     """
     here = [block for block in BLOCKS.get() if block is not PREPAID and block in PROCESS.open]
     own = [block.part for block in here if block.accountant is accountant]
-    if own or entered:
-        return own[-1] if own else None
-    with PROCESS.lock:
-        parts = {block.part for block in PROCESS.open if block.accountant is accountant}
-    return parts.pop() if len(parts) == 1 else None
+    return own[-1] if own else None
 
 
 def find_open_ledger() -> tuple[Any, str | None]:
