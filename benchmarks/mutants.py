@@ -1026,8 +1026,8 @@ MUTANTS = [
     ),
     Mutant(
         "a thread takes the part of another",
-        "return parts.pop() if len(parts) == 1 else None",
-        "return parts.pop() if parts else None",
+        "return own[-1] if own else None",
+        "return own[-1] if own else next((block.part for block in PROCESS.open), None)",
         "a fit of one month is charged to another",
         "test_ledger_parts",
     ),

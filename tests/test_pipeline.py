@@ -78,14 +78,14 @@ def test_users_are_given_once(recipe, groups, routing):
 
 def test_each_step_gets_the_very_users(monkeypatch):
     seen = []
-    for kind in (DPCountVectorizer, PrivateCGSLDA):
-        whole = kind.fit
+    for kind, method in ((DPCountVectorizer, "fit_transform"), (PrivateCGSLDA, "fit")):
+        whole = getattr(kind, method)
 
         def fit(self, X, y=None, groups=None, whole=whole):
             seen.append(groups)
             return whole(self, X, y, groups)
 
-        monkeypatch.setattr(kind, "fit", fit)
+        monkeypatch.setattr(kind, method, fit)
     for users in (USERS.tolist(), pd.Series(USERS, index=np.arange(N)[::-1]), (user for user in USERS)):
         seen.clear()
         make("words")[0].fit(TEXTS, groups=users)
@@ -307,14 +307,14 @@ def test_a_search_gives_users_to_steps_that_request_none():
         topics = PrivateCGSLDA(2, max_iter=2).set_fit_request(groups=True)
         steps, seen = Pipeline([("words", words), ("topics", topics)]), []
         search = PrivateSearchCV(steps, {"topics__n_components": [2]}, epsilon=20.0, delta=1e-4, mean_trials=2)
-        whole = DPCountVectorizer.fit
+        whole = DPCountVectorizer.fit_transform
 
         def fit(self, X, y=None, groups=None):
             seen.append(groups)
             return whole(self, X, y, groups)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(DPCountVectorizer, "fit", fit)
+            patch.setattr(DPCountVectorizer, "fit_transform", fit)
             search.fit(TEXTS, groups=USERS)
     assert seen and all(groups is not None for groups in seen)
     assert search.privacy_guarantee_.unit == "user"
