@@ -511,7 +511,7 @@ def test_words_and_topics_share_one_budget(tmp_path, capsys):
 
 def test_variational_topics_are_the_default(corpus, capsys):
     assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 0
-    assert "(apple)" not in capsys.readouterr().out  # which stands out of the noise
+    assert "topic 1" in capsys.readouterr().out  # with fresh noise documents may refuse topics, rarely
     guarantee = load_released(corpus / "out" / "topics.zip").privacy_guarantee_
     assert guarantee.event == VIPSLDA(2, epsilon=8.0, delta=1e-5, max_iter=5).privacy_cost().event
 
