@@ -120,7 +120,8 @@ def divide_epsilon(epsilon: float, delta: float, shares: ArrayLike) -> list[floa
     parts = [check_real("shares", share, "> 0") for share in shares]
     if not parts or not all(0 < share < math.inf for share in parts) or math.isinf(check_epsilon(epsilon)):
         raise ValueError(f"shares must be positive, one at least, of a finite epsilon; got {shares!r}, {epsilon!r}.")
-    parts = [share / max(parts) for share in parts]
+    largest = max(parts)
+    parts = [share / largest for share in parts]
     sigma, margin = calibrate_gaussian(epsilon, delta), 1e-9
     while True:  # what a fit makes of its epsilon is rounded
         noise = [sigma * math.sqrt(add_up(parts) / share) * (1 + margin) for share in parts]

@@ -139,10 +139,9 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
             counts = count_words(raw_documents, self._counter(), words, n_jobs=self.n_jobs)
         weighted = vectors * (self.smoothing / (self.smoothing + frequencies))[:, None]
         found = np.empty((counts.shape[0], vectors.shape[1]), np.float32)
+        n_threads = effective_n_jobs(self.n_jobs)
         for first in range(0, len(found), CHUNK):
-            found[first : first + CHUNK] = matmul(
-                counts[first : first + CHUNK], weighted, effective_n_jobs(self.n_jobs)
-            )
+            found[first : first + CHUNK] = matmul(counts[first : first + CHUNK], weighted, n_threads)
         return found
 
     def _counter(self):
