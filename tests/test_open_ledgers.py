@@ -1,5 +1,6 @@
 """A fit charges the ledger that is open, wherever in the program it runs, or it reads no data."""
 
+import asyncio
 import os
 import pickle
 import subprocess
@@ -8,6 +9,7 @@ import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
 import joblib
 import numpy as np
@@ -169,13 +171,49 @@ def test_a_thread_that_cannot_know_which_of_two_ledgers_pays_is_refused():
     assert outer.ledger == inner.ledger == ()
 
 
+ENDED = "inside a block of a ledger that has ended since: the fit would not be charged"
+
+
 def test_a_block_left_in_another_thread_is_closed():
-    accountant = PrivacyAccountant(**BUDGET)
-    accountant.__enter__()
-    thread = threading.Thread(target=accountant.__exit__)
-    thread.start()
-    thread.join()
+    """Who entered it is told, and may enter a ledger again."""
+
+    def work():
+        accountant = PrivacyAccountant(**BUDGET)
+        accountant.__enter__()
+        thread = threading.Thread(target=accountant.__exit__)
+        thread.start()
+        thread.join()
+        with pytest.raises(RuntimeError, match=ENDED):
+            lda().fit(X)
+        with accountant:
+            lda().fit(X)
+        return len(accountant.ledger)
+
+    assert copy_context().run(work) == 1
     assert active_accountant() is None
+
+
+def test_a_task_that_outlives_its_block_is_refused():
+    """Neither is it free, nor does another ledger pay for it."""
+
+    async def late():
+        with PrivacyAccountant(**BUDGET) as accountant:
+            task = asyncio.create_task(asyncio.to_thread(lda().fit, X))
+        with pytest.raises(RuntimeError, match=ENDED):
+            await task
+        with accountant:
+            await asyncio.to_thread(lda().fit, X)
+        await asyncio.to_thread(lda().fit, X)  # of no block
+        return len(accountant.ledger)
+
+    assert asyncio.run(late()) == 1
+    with PrivacyAccountant(**BUDGET) as first:
+        context = copy_context()
+    with PrivacyAccountant(**BUDGET) as second:
+        with pytest.raises(RuntimeError, match=ENDED):
+            context.run(lda().fit, X)
+        assert ENDED in in_a_child(lambda: context.run(lda().fit, X))
+    assert first.ledger == second.ledger == ()
 
 
 def test_a_ledger_in_a_prepaid_block_is_charged():

@@ -41,6 +41,7 @@ class Block:
 
     def __init__(self, accountant: Any, label: str | None, part: str | None = None) -> None:
         self.accountant, self.label, self.part = accountant, label, part
+        self.closed = False  # by the process that opened it; a forked child, which keeps a copy, cannot close it
 
     @property
     def announced(self) -> tuple[str, str | None]:
@@ -228,6 +229,7 @@ def close_block(accountant: Any, opened: Block | None = None) -> None:
         for block in reversed([*PROCESS.open, *own]):  # this thread's blocks first
             if block is opened or (opened is None and block.accountant is accountant):
                 PROCESS.open.remove(block)
+                block.closed = True
                 PROCESS.publish()
                 break
     BLOCKS.set(tuple(block for block in entered if block is PREPAID or block in PROCESS.open))
@@ -271,6 +273,12 @@ def find_open_ledger() -> tuple[Any, str | None]:
             return None, None
         if block in PROCESS.open:
             return block.accountant, block.label
+        if block.closed:
+            raise UnreachableLedgerError(
+                "this task was begun inside a block of a ledger that has ended since: the fit would not be charged. Wait"
+                " for the task inside the block, or enter the ledger in the task, `with accountant: model.fit(X)`. No"
+                " data were read."
+            )
     with PROCESS.lock:
         found = {id(block.accountant): (block.accountant, block.label) for block in PROCESS.open}
     if len(found) == 1:
