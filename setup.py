@@ -1,11 +1,13 @@
 """Extension table: one row a kernel. Metadata lives in pyproject.toml."""
 
+import gzip
 import os
 import re
 import shlex
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
 
 KERNELS = {  # extension -> uses threads; the longest to compile come first
@@ -82,6 +84,7 @@ import numpy as np  # noqa: E402
 from Cython.Build import cythonize  # noqa: E402
 from setuptools import Extension, setup  # noqa: E402
 from setuptools.command.build_ext import build_ext  # noqa: E402
+from setuptools.command.sdist import sdist  # noqa: E402
 
 
 def processors():
@@ -135,6 +138,28 @@ class BuildKernels(build_ext):
         super().build_extensions()
 
 
+class SameArchive(sdist):
+    """Make the same source archive from the same files, wherever and whenever: SOURCE_DATE_EPOCH says of what time."""
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, **owners):
+        when = os.environ.get("SOURCE_DATE_EPOCH")
+        if when is None or format != "gztar":
+            return super().make_archive(base_name, format, root_dir, base_dir, **owners)
+
+        def plain(member):
+            member.mtime, member.uid, member.gid, member.uname, member.gname = int(when), 0, 0, "", ""
+            member.mode = 0o755 if member.mode & 0o100 else 0o644
+            return member
+
+        with (
+            open(f"{base_name}.tar.gz", "wb") as file,
+            gzip.GzipFile("", "wb", mtime=int(when), fileobj=file) as packed,
+            tarfile.open(mode="w", fileobj=packed) as archive,
+        ):
+            archive.add(base_dir, filter=plain)
+        return file.name
+
+
 def extensions():
     """Return one Extension for each kernel, and the one that they share."""
     trace = os.environ.get("CYTHON_COVERAGE") == "1"
@@ -162,4 +187,4 @@ def extensions():
     )
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels, "sdist": SameArchive})

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from forged_files import members_of, write_checkpoint, write_members
+from fuzz_readers import READERS, read
 from internals import checkpoint as _checkpoint
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
@@ -284,3 +285,19 @@ def test_a_damaged_folder_is_refused_or_the_same(data, tmp_path_factory):
     for _, block in found:
         assert block.shape[1] == 7 and block.data.min(initial=0) >= 0
         assert block.indices.min(initial=0) >= 0 and block.indices.max(initial=0) < 7
+
+
+# --- what fuzz_readers.py begins with ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_readers_read_good_content_and_nothing_else_than_a_refusal_comes_of_damage(name, tmp_path):
+    good = READERS[name][0]()
+    assert read(name, good, tmp_path)
+
+    @hypothesis.settings(bounded, max_examples=60)
+    @hypothesis.given(content=damaged(good))
+    def damage(content):
+        read(name, content, tmp_path)
+
+    damage()
