@@ -112,7 +112,7 @@ class BitChannel:
     reports_per_user: int = 1
 
     def __post_init__(self):
-        epsilon = check_epsilon(self.bit_epsilon)
+        epsilon = check_epsilon(self.bit_epsilon, "bit_epsilon")
         if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON and epsilon < math.inf:
             raise ValueError(
                 f"bit_epsilon must be from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, or inf for no noise; got"
