@@ -58,7 +58,7 @@ INTERNALS = {
     "rounds._held_out": "gains_of_unseen, own_parts, together, unseen",
     "rounds._loop": "converse, rounds_of",
     "rounds._spending": "* as spending",
-    "rounds._prices": "LATE_SHARE, least_share, model_noise, planned_noise",
+    "rounds._prices": "* as prices, LATE_SHARE, least_share, model_noise, planned_noise",
     "rounds._tables": "SmoothedTables, initial_table",
     "rounds._transcript": "Transcript",
     # Proofs of the ledger, of accounting, of selections and of noise: formulas against exact ones.
