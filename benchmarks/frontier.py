@@ -75,7 +75,7 @@ from skdplda.metrics import coherence, perplexity, unigram_perplexity
 from skdplda.priors._public import WordPrior
 from skdplda.privacy import epsilon_of
 from skdplda.published import CDPLDA, CDPLDAPlus, PriTopLDA, PublishedHDPLDA, PublishedPCTD, PublishedVIPSLDA
-from skdplda.rounds import Spending, TopicWordCounts, _adaptive
+from skdplda.rounds import Spending, TopicWordCounts, _adaptive, _prices
 from skdplda.rounds._loop import converse
 from skdplda.rounds._queries import WordTotals
 from skdplda.semantics import SemanticUnitVectorizer
@@ -552,7 +552,7 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     ),
     ("alpha not halved in rounds", BOTH, with_constant(_variational, "ROUND_ALPHA", 1.0)),
     ("Gamma initialisation of shape 1", BOTH, with_constant(_adaptive, "GAMMA_SHAPE", 1.0)),
-    ("equal noise in all rounds", BOTH, with_constant(_adaptive, "PRECISION_RATIO", 1.0)),
+    ("equal noise in all rounds", BOTH, with_constant(_prices, "PRECISION_RATIO", 1.0)),
     ("10 rounds", BOTH, {"max_iter": 10}),
     ("40 rounds", BOTH, {"max_iter": 40}),
     ("half of the documents a round", BOTH, {"sampling_rate": 0.5}),

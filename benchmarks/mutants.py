@@ -606,8 +606,8 @@ MUTANTS = [
     ),
     Mutant(
         "share of word counts",
-        "WORDS_SHARE, VOTES_SHARE = 0.06, 0.02",
-        "WORDS_SHARE, VOTES_SHARE = 0.08, 0.02",
+        "PRIORS_SHARE = 0.06, 0.02, 0.25",
+        "PRIORS_SHARE = 0.08, 0.02, 0.25",
         "what noise_deviation says",
         "test_cgs test_cli",
     ),

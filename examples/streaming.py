@@ -5,6 +5,11 @@ A stream in constant memory
 Documents arrive in batches and are forgotten. Each batch takes one step of private variational inference; the first
 step pays for all of them, and no step is taken beyond what was paid for. Between steps the model can be pickled, since
 it holds released values only, and a stream that was killed goes on from there.
+
+A stream is for documents that cannot be kept. Where they can, collect them and call ``fit`` once: at the same epsilon
+of 2, of these 40,000 documents, one fit recovered 96 % of the topics in each of three runs (perplexity 23.9), 40
+batches 60 to 79 % (28 to 33), and 8 batches 59 to 82 % (26 to 32). The last lines of this program show it for your own
+numbers.
 """
 
 import argparse
@@ -32,8 +37,7 @@ test, documents = corpus.data[:N_TEST], corpus.data[N_TEST:]  # the test documen
 # Each document comes in one batch only, which the curator states by ``max_visits=1``. The steps then cost as much as
 # one: a document is in one of them. Its batch must depend on neither other documents nor the model.
 #
-# Each step adds noise anew: few large batches keep more topics than many small ones, and one ``fit`` keeps most. The
-# guide has numbers.
+# Each step adds noise anew, which is why one ``fit`` keeps more; the guide has more numbers.
 
 model = VIPSLDA(
     N_TOPICS,
@@ -74,5 +78,12 @@ axes = display.plot(name="after each batch").ax_
 axes.axhline(unigram_perplexity(documents, test), color="#555555", linestyle=":", label="unigram (no topics)")
 axes.set_xlabel("Documents read")
 axes.legend(frameon=False)
-print(f"topics recovered: {topic_recovery(corpus.topic_word, model.topic_word_).mean:.0%}")
 plt.show()
+
+# %%
+# The same budget in one fit, for comparison. On private documents it is one or the other: both would cost twice.
+
+at_once = VIPSLDA(N_TOPICS, epsilon=2.0, delta=1e-6).fit(documents)
+for name, fitted in (f"{args.batches} batches", model), ("one fit", at_once):
+    recovered = topic_recovery(corpus.topic_word, fitted.topic_word_).mean
+    print(f"{name}: {recovered:.0%} of the topics recovered, perplexity {fitted.perplexity(test):.1f}")

@@ -53,12 +53,13 @@ INTERNALS = {
     "models._cluster_rounds": "* as cluster_rounds, ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares",
     "models._hdp_accounting": "HybridPlan, RESERVE",
     "models._labels": "LabelEStep",
-    "rounds._adaptive": "* as adaptive, Knowledge, LATE_SHARE, least_share, planned_noise",
+    "rounds._adaptive": "* as adaptive, Knowledge",
     "rounds._checkpoint": "* as checkpoint",
     "rounds._held_out": "gains_of_unseen, own_parts, together, unseen",
     "rounds._loop": "converse, rounds_of",
     "rounds._spending": "* as spending",
-    "rounds._tables": "SmoothedTables, initial_table, model_noise",
+    "rounds._prices": "* as prices, LATE_SHARE, least_share, model_noise, planned_noise",
+    "rounds._tables": "SmoothedTables, initial_table",
     "rounds._transcript": "Transcript",
     # Proofs of the ledger, of accounting, of selections and of noise: formulas against exact ones.
     "privacy._accounting": (

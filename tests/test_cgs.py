@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from conversing import kind_of
 from internals import GAMMA_SHAPE, AdaptiveEStep, initial_table, word_weights
 from internals import adaptive as _adaptive
+from internals import prices as _prices
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -430,7 +431,8 @@ def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypat
         noise.append((noisy - sums[-1].total) * (5 / NORM_BOUND))  # a document of 25 different words counts each once
 
     monkeypatch.setattr(AdaptiveEStep, "collect", note_sum)
-    monkeypatch.setattr(_adaptive, "LATE_SHARE", 0.0)  # these topics are clear: no part of theirs goes to words
+    for module in (_adaptive, _prices):  # these topics are clear: no part of theirs goes to words
+        monkeypatch.setattr(module, "LATE_SHARE", 0.0)
     private = PrivateCGSLDA(5, epsilon=20.0, max_iter=rounds, local_sweeps=2, random_state=1)
     with observing(note_release):
         private.fit(X, groups=np.arange(X.shape[0]) if users else None)

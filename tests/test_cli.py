@@ -272,6 +272,29 @@ def test_cost_needs_delta_for_gaussian_noise_only(capsys):
     assert "No privacy protection" in capsys.readouterr().out
 
 
+ROUNDS_OF = {"few": ["--rounds", "3"], "default": []}
+MODELS_OF = {
+    "vips": (VIPSLDA, {}),
+    "cgs": (PrivateCGSLDA, {}),
+    "laplace": (PrivateCGSLDA, {"mechanism": "laplace"}),
+    "sampled": (PrivateCGSLDA, {"sampling_rate": 0.25}),
+}
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 8.0, math.inf])
+@pytest.mark.parametrize("rounds", ROUNDS_OF)
+@pytest.mark.parametrize("model", MODELS_OF)
+def test_cost_is_that_of_each_estimator(model, rounds, epsilon, capsys):
+    """Though the command asks none."""
+    kind, options = MODELS_OF[model]
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    words += [] if options else ["--model", model]
+    assert cli.main(["cost", f"--epsilon={epsilon}", "--delta=1e-6", *words, *ROUNDS_OF[rounds], "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    estimator = kind(epsilon=epsilon, delta=1e-6, max_iter=3 if rounds == "few" else None, **options)
+    assert said == {"privacy": json.loads(estimator.privacy_cost().to_json()), "noise": estimator.noise_deviation()}
+
+
 def test_cost_is_that_of_the_estimator(capsys, stated_noise):
     assert cli.main(["cost", *PRICE, "--rounds", "8", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -853,15 +876,23 @@ for option in ("--help", "--version", ""):
         assert not end.code
 print([m for m in ("numpy", "skdplda.privacy") if m in sys.modules])
 import skdplda.privacy, skdplda.local
-print([m for m in ("sklearn", "pandas", "gensim", "matplotlib", "dp_accounting", "dask") if m in sys.modules])
+heavy = ("sklearn", "pandas", "gensim", "matplotlib", "dask", "joblib", "tqdm", "mpmath", "skdplda.models")
+print([m for m in (*heavy, "dp_accounting") if m in sys.modules])
+sys.argv = ["skdplda", "cost", "--epsilon", "1", "--delta", "1e-6"]
+try:
+    runpy.run_module("skdplda", run_name="__main__")
+except SystemExit as end:
+    assert not end.code
+print([m for m in heavy if m in sys.modules])
 """
 
 
-def test_help_version_privacy_and_a_device_import_nothing_heavy(tmp_path):
+def test_help_version_privacy_a_device_and_a_price_import_nothing_heavy(tmp_path):
     command = [sys.executable, "-c", HEAVY]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.startswith("usage: skdplda") and done.stdout.count("usage: skdplda") == 2
-    assert f"\nskdplda {__version__}\n" in done.stdout and done.stdout.splitlines()[-2:] == ["[]", "[]"]
+    assert f"\nskdplda {__version__}\n" in done.stdout and done.stdout.splitlines()[-1] == "[]"
+    assert "\n[]\n[]\nDifferential privacy" in done.stdout
 
 
 # --- ledgers ----------------------------------------------------------------------------------------------

@@ -49,6 +49,10 @@ def test_an_example_runs_in_a_new_interpreter(tmp_path):
     assert "resumed after 3 batches" in done.stdout
     assert "one more batch is refused" in done.stdout
     assert "spent: epsilon 2 in 1 entry" in done.stdout
+    assert re.findall(r"^(6 batches|one fit): \d+% of the topics", done.stdout, re.MULTILINE) == [
+        "6 batches",
+        "one fit",
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)

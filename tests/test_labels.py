@@ -186,7 +186,7 @@ def test_a_ledger_is_charged_exactly_and_refuses_before_a_text_is_read():
 
 def test_what_is_no_question_is_refused():
     for wrong in ("refund", [], ["a", "a"], ["other"], [1], 7, [""]):
-        with pytest.raises(ValueError, match="labels must be public names"):
+        with pytest.raises(ValueError, match="labels must be a list of public names"):
             count_labels(["a"], wrong, epsilon=1.0, classify=word)
     for options, said in (
         ({}, "give one of embedder, classify"),

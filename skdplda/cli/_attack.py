@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from skdplda._files import DAMAGE, read_array
-from skdplda.cli._corpus import add_corpus, add_vocabulary, read_corpus, seed, whole
+from skdplda.cli._corpus import add_corpus, add_vocabulary, read_corpus
+from skdplda.cli._cost import add_price
 from skdplda.cli._ledger import add_charge, charging
-from skdplda.cli._models import add_jobs, add_price, make_model
+from skdplda.cli._models import add_jobs, make_model
+from skdplda.cli._numbers import seed, whole
 from skdplda.exceptions import PrivacyLeakWarning
 
 RATE = 0.001  # false-positive rate of the printed table, as in Carlini et al. (2022)

@@ -1,12 +1,10 @@
-"""What the commands read: corpora of every format, lists of words, numbers."""
+"""What the commands read: corpora of every format, and lists of words."""
 
-import argparse
 import codecs
 import csv
 import gzip
 import io
 import json
-import math
 import os
 import re
 import sys
@@ -21,6 +19,7 @@ from tqdm import tqdm
 from skdplda._optional import import_optional
 from skdplda._validation import check_public_words, is_missing
 from skdplda._warnings import warn
+from skdplda.cli._numbers import below_one, whole
 from skdplda.exceptions import PrivacyLeakWarning
 
 FORMATS = ("auto", "lines", "folder", "jsonl", "json", "csv", "tsv", "parquet", "uci")
@@ -34,26 +33,6 @@ NO_VOCABULARY = (
     " same."
 )
 PRIVATE_WORDS = "--private-words selects them from the documents, for a share of epsilon; "
-
-
-def number(kind, what, largest=math.inf, least=None):
-    """Return an argparse type: a number from `least`, or else above 0, of at most `largest`."""
-
-    def parse(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not (0 < value <= largest or value == least):
-            raise argparse.ArgumentTypeError(f"must be {what}; got {text!r}")
-        return value
-
-    return parse
-
-
-whole, seed = number(int, "an integer of at least 1"), number(int, "an integer of at least 0", least=0)
-positive = number(float, "a positive number, or inf")
-below_one = number(float, "a number above 0, below 1", math.nextafter(1, 0))
 
 
 def add_corpus(command):

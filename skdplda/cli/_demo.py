@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
-from skdplda.cli._corpus import seed
+from skdplda.cli._numbers import seed
 from skdplda.datasets import frequent_words, load_lee, topic_recovery
 from skdplda.exceptions import NoisyTopicsWarning, PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity

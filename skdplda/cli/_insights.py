@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import clone
 
 from skdplda._files import DAMAGE
-from skdplda.cli._corpus import Texts, add_corpus, add_private_words, below_one, positive, read_words, whole
+from skdplda.cli._corpus import Texts, add_corpus, add_private_words, read_words
 from skdplda.cli._ledger import add_charge, charging
 from skdplda.cli._models import add_overwrite, add_report
+from skdplda.cli._numbers import below_one, positive, whole
 from skdplda.cli._paths import refuse_output, refuse_page, with_cards
 from skdplda.models import count_labels
 from skdplda.releases import make_insights_pipeline, privacy_guarantee, release

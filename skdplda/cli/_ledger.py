@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from decimal import ROUND_FLOOR, Context
 
-from skdplda.cli._corpus import number, positive
+from skdplda.cli._numbers import number, positive
 from skdplda.privacy import PrivacyAccountant, PrivacyUnit, round_up
 
 MOST_FITS = 10_000  # a ledger of more takes minutes to read

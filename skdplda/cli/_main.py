@@ -33,7 +33,7 @@ PRICED = "[options] CORPUS --epsilon E [--delta D]"
 COMMANDS = {
     "demo": ("_demo", "what topics look like with and without privacy", None),
     "fit": ("_models", "private topics of a corpus", PRICED),
-    "cost": ("_models", "what a fit would guarantee, without data", None),
+    "cost": ("_cost", "what a fit would guarantee, without data", None),
     "top-words": ("_models", "the most relevant words of each topic", None),
     "show": ("_models", "the model card: the guarantee, the topics", None),
     "release": ("_models", "one file to publish, and its card, if a proof covers it", None),

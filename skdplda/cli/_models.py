@@ -1,4 +1,4 @@
-"""The commands that fit, price, release and use a model."""
+"""The commands that fit, release and use a model."""
 
 import csv
 import hashlib
@@ -19,20 +19,18 @@ from skdplda.cli._corpus import (
     add_corpus,
     add_private_words,
     add_vocabulary,
-    below_one,
     form_of_corpus,
-    number,
-    positive,
     public_words,
     read_uci,
     refuse_empty,
-    whole,
 )
+from skdplda.cli._cost import add_price, chosen, lacks_delta
 from skdplda.cli._ledger import add_charge, charging
+from skdplda.cli._numbers import number, whole
 from skdplda.cli._paths import OUTPUTS, model_file, refuse_files, refuse_output, refuse_page, with_cards, words_file
 from skdplda.model_selection import suggest_n_components
 from skdplda.models import VIPSLDA, PrivateCGSLDA
-from skdplda.privacy import MECHANISMS, PrivacyAccountant, pure_mechanisms
+from skdplda.privacy import PrivacyAccountant
 from skdplda.releases import FACTS, ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 
@@ -41,42 +39,6 @@ LEAK = "the vocabulary: the {} most frequent words were taken from the documents
 WORDS_PER_DOCUMENT = 40  # a guess, of which the suggested number of topics has the fourth root
 BATCH = 1000  # documents transformed at a time
 CURATOR = "topic proportions of a private document are that document's data: no guarantee covers publishing them."
-
-
-def add_price(command, required=True):
-    """Add the options that determine what a fit guarantees."""
-    share = number(float, "a number above 0, at most 1", 1)
-    privacy = command.add_argument_group("privacy")
-    privacy.add_argument(
-        "--epsilon", type=positive, required=required, metavar="E", help="privacy loss of the whole fit; inf: no noise"
-    )
-    privacy.add_argument(
-        "--delta",
-        metavar="D",
-        type=below_one,
-        help="probability of a larger loss, well below 1 / (public estimate of the number of documents);"
-        " needed for Gaussian noise",
-    )
-    privacy.add_argument(
-        "--rounds",
-        type=whole,
-        metavar="T",
-        help="rounds of topics (default: 2 to 20 with Gaussian noise, as the first releases tell; without noise 50 of"
-        " VIPSLDA, 100 of PrivateCGSLDA)",
-    )
-    privacy.add_argument(
-        "--model",
-        choices=MODELS,
-        help="VIPSLDA, variational inference (default), or PrivateCGSLDA, collapsed Gibbs sampling (default with an"
-        " option of cgs below)",
-    )
-    privacy.add_argument(
-        "--mechanism",
-        choices=MECHANISMS,
-        metavar="M",
-        help=f"noise of cgs: {', '.join(MECHANISMS)} (default: gaussian)",
-    )
-    privacy.add_argument("--sampling-rate", type=share, metavar="Q", help="of documents a round, for cgs (default: 1)")
 
 
 def add_fit(fit):
@@ -111,13 +73,6 @@ def add_fit(fit):
     add_jobs(fit)
     fit.add_argument("--json", action="store_true", help="print JSON")
     fit.set_defaults(run=_fit)
-
-
-def add_cost(cost):
-    """Add the arguments of `cost`."""
-    add_price(cost)
-    cost.add_argument("--json", action="store_true", help="print JSON")
-    cost.set_defaults(run=_cost)
 
 
 def topics(text):
@@ -192,58 +147,21 @@ def add_transform(transform):
 
 def make_model(args, **options):
     """Return the estimator, its parameters checked and its price known; options of cgs alone choose it."""
-    of_cgs = {"mechanism": args.mechanism, "sampling_rate": args.sampling_rate}
-    of_cgs = {name: value for name, value in of_cgs.items() if value is not None}
-    if _lacks_delta(args):
-        raise ValueError(
-            "--delta is needed for Gaussian noise; choose it well below 1 / (public estimate of the number of"
-            f" documents), or use {pure_mechanisms('--mechanism {}')}, which has none."
-        )
-    delta = 1e-5 if args.delta is None else args.delta  # then not used
-    name = args.model or ("cgs" if of_cgs else "vips")
-    if of_cgs and name != "cgs":
-        raise ValueError(f"--mechanism and --sampling-rate are of --model cgs; got --model {name}.")
-    model = MODELS[name](epsilon=args.epsilon, delta=delta, max_iter=args.rounds, **of_cgs, **options)
+    name, chosen_options = chosen(args)
+    model = MODELS[name](**chosen_options, **options)
     return model, model.privacy_cost()
-
-
-def _lacks_delta(args):
-    return args.delta is None and MECHANISMS[args.mechanism or "gaussian"].has_delta and math.isfinite(args.epsilon)
 
 
 def _refuse_incomplete(args):
     """Name all that is missing at once, where that is more than one option; one is named where it is needed."""
     words = (args.vocabulary, args.leaky_vocabulary, args.private_words)
     missing = {
-        "--delta D, well below 1 / (public estimate of the number of documents)": _lacks_delta(args),
+        "--delta D, well below 1 / (public estimate of the number of documents)": lacks_delta(args),
         "--column NAME, of the text": args.column is None and form_of_corpus(args) in TABLES,
         "words: --private-words, or --vocabulary FILE": all(option is None for option in words),
     }
     if sum(missing.values()) > 1:
         raise ValueError(f"these are needed, too: {'; '.join(option for option in missing if missing[option])}.")
-
-
-def _noise(model):
-    """Return the noise of a model, or None where it is not known."""
-    return model.noise_deviation() if hasattr(model, "noise_deviation") else None
-
-
-def _cost(args):
-    model, guarantee = make_model(args)
-    noise = _noise(model)
-    if args.json:
-        print(json.dumps({"privacy": json.loads(guarantee.to_json()), "noise": noise}, indent=2))
-        return
-    print(guarantee)
-    if noise:
-        print(
-            f"\nEach cell of the topic-word table gets noise of standard deviation {noise['first_round']:.4g} in the"
-            f" first and {noise['last_round']:.4g} in the\nlast of {noise['rounds']} rounds; the model, which weighs"
-            f" them, is left with {noise['in_model']:.4g}. Here a document of 25\ndifferent words counts each once,"
-            " and every document weighs the same. A word stands out in a\ntopic where the corpus has it there clearly"
-            " more often than that. (For a word of mean frequency;\nwith Gaussian noise rarer words have less, and"
-            " frequent ones more, by the fourth root.)"
-        )
 
 
 def _fit(args):
@@ -302,7 +220,7 @@ def _fit_and_save(args, model, output, suggest):
         printed = {
             "top_words": top.to_numpy().tolist(),
             "privacy": json.loads(guarantee.to_json()),
-            "noise": _noise(model),
+            "noise": model.noise_deviation(),
             "files": files,
         }
         print(json.dumps(printed, indent=2))

@@ -8,7 +8,6 @@ from functools import lru_cache
 from numbers import Integral
 from typing import Any, Literal
 
-import mpmath
 import numpy as np
 
 from skdplda._arithmetic import bracket, expm1, log, log1p
@@ -113,7 +112,7 @@ class BitChannel:
     reports_per_user: int = 1
 
     def __post_init__(self):
-        epsilon = check_epsilon(self.bit_epsilon)
+        epsilon = check_epsilon(self.bit_epsilon, "bit_epsilon")
         if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON and epsilon < math.inf:
             raise ValueError(
                 f"bit_epsilon must be from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, or inf for no noise; got"
@@ -308,9 +307,12 @@ def _flips(bit_epsilon, mechanism, n_words):
     """Return the least k whose bits of q = k / 2**64 keep `bit_epsilon`, with 128 V / (k - 64) for the sampler."""
     if math.isinf(bit_epsilon):
         return 0
+    import mpmath
+
     with mpmath.workprec(PRECISION):
         target, whole = mpmath.mpf(bit_epsilon), mpmath.mpf(2**64)
-        inverse = (lambda loss: 1 / (1 + mpmath.exp(loss))) if mechanism == "symmetric" else _half_exp
+        symmetric = mechanism == "symmetric"
+        inverse = lambda loss: 1 / (1 + mpmath.exp(loss)) if symmetric else mpmath.exp(-loss) / 2  # noqa: E731
         k = int(mpmath.ceil(whole * inverse(target)))
         while True:
             slack = mpmath.mpf(2 * n_words * 2**LEFT_BITS) / (k - 2**LEFT_BITS)
@@ -323,10 +325,6 @@ def _flips(bit_epsilon, mechanism, n_words):
                 f"bit_epsilon={bit_epsilon!r} is too large for {n_words} words; use a smaller one, or inf."
             )
     return k
-
-
-def _half_exp(loss):
-    return mpmath.exp(-loss) / 2
 
 
 @lru_cache(maxsize=64)

@@ -73,7 +73,6 @@ FOLD_IN_ITERATIONS = 100
 FOLD_IN_TOLERANCE = 1e-3
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that checking X sets
 OF_TOPICS = ("components_", "signal_to_noise_", "topic_signal_to_noise_", "doc_topic_prior_")  # one row a topic
-JUDGING = "the draws which units judge topics act as independent ones"  # where the prior is inferred with noise
 MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that may differ when a fit is resumed
 
 

@@ -15,19 +15,15 @@ from skdplda.esteps._listed import ListedEStep
 from skdplda.exact._expected import first_expected
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._tables import ExactTables, annealed, constant
-from skdplda.models._base import JUDGING, BaseRoundsModel
+from skdplda.models._base import BaseRoundsModel
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
-from skdplda.privacy import MECHANISMS, seeded_guarantee
-from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, stated_deviations
-from skdplda.rounds._bounds import BOUND_IN_TOKENS
-from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.privacy import MECHANISMS
+from skdplda.rounds._adaptive import JUDGES, Knowledge
+from skdplda.rounds._prices import GibbsPrice
 from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan
-from skdplda.rounds._tables import SmoothedTables, model_noise
+from skdplda.rounds._tables import SmoothedTables
 
-# Rounds, and local sweeps in each; frontier_ablation.csv, rows "10 rounds", "40 rounds", "1 sweep a round" and
-# "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned.
-PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 100
+# Local sweeps in a round; frontier_ablation.csv, rows "1 sweep a round" and "20 sweeps a round".
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
@@ -214,40 +210,23 @@ class PrivateCGSLDA(BaseRoundsModel):
             "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None without
             noise.
         """
-        plan = self._plan()
-        if plan.noiseless:
-            return None
-        if self._adaptive():
-            options = {"vectors": has_vectors(self.prior), "infers": self._which_inferred()[0]}
-            return stated_deviations(plan, BOUND_IN_TOKENS, self.n_components, self.max_iter, **options)
-        scale = BOUND_IN_TOKENS / plan.sampling_rate
-        return {
-            "first_round": scale * plan.deviation(0),
-            "last_round": scale * plan.deviation(-1),
-            "in_model": model_noise(plan),
-            "rounds": plan.n_rounds,
-        }
+        options = {"vectors": has_vectors(self.prior), "infers": self._which_inferred()[0]}
+        return self._price().noise(self._plan(), self.n_components, **options)
+
+    def _price(self):
+        return GibbsPrice(self.epsilon, self.delta, self.max_iter, self.mechanism, self.sampling_rate)
 
     def _plan(self):
         """Return the noise of the fit, from the parameters alone."""
         self._doc_topic_prior()
         self._topic_word_prior()
         self._check_prior(self._adaptive())
-        if self._adaptive():
-            return BudgetPlan.of(self.epsilon, self.delta, least_share(self.max_iter))
-        rounds = self.max_iter
-        if rounds is None:
-            rounds = EXACT_ROUNDS if np.isinf(self.epsilon) else PRIVATE_ROUNDS
-        return NoisePlan.calibrate(self.mechanism, self.epsilon, self.delta, rounds, self.sampling_rate)
+        return self._price().plan()
 
     def _guarantee(self, unit, plan):
-        hidden = "the hidden topic draws of different documents act as independent ones"
-        if self._adaptive() and self._which_inferred()[0]:
-            hidden += f"; {JUDGING}"
-        options = {"hidden": hidden, "priors": self._released_priors()}
+        options = {"infers": self._which_inferred()[0], "priors": self._released_priors()}
         options["assumptions"] = self._prior_assumption()
-        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, **options)
-        return seeded_guarantee(guarantee, self.random_state)
+        return self._price().guarantee(plan, unit, self.random_state, **options)
 
     def _read(self, X, groups, plan, randomness):
         if any(self._which_inferred()) and np.isinf(self.epsilon) and shards_of(X) is not None:
@@ -258,7 +237,7 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     def _adaptive(self):
         """Whether the releases decide how the budget is divided: Gaussian noise, and all units in every round."""
-        return self.mechanism == "gaussian" and self.sampling_rate == 1 and np.isfinite(self.epsilon)
+        return self._price().divided
 
     def _order(self, plan):
         """Return the order of the norm that is bounded; None without noise, where each token counts 1."""

@@ -16,6 +16,7 @@ from skdplda._validation import (
     MOST_DIMENSIONS,
     Interval,
     StrOptions,
+    are_texts,
     check_counts,
     check_groups,
     check_memory,
@@ -178,7 +179,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         "public_rows": ["array-like", None],
         "public_weights": ["array-like", None],
         "centre": ["array-like", None],
-        "init": ["array-like", None],
+        "init": "no_validation",  # `_public` says what to write in place of texts or a model
         "projection": [Interval(Integral, 1, MOST_DIMENSIONS, closed="both"), "array-like", None],
         "assignment": [StrOptions({"soft", "hard"})],
         "keyword_share": [Interval(Real, 0, 1, closed="neither")],
@@ -371,9 +372,17 @@ ShardedCounts
     def _public(self, name):
         """Return a public array as float64, or None where the parameter is none."""
         value = getattr(self, name)
-        if value is None or isinstance(value, (str, Integral)):
+        if value is None or (name == "projection" and isinstance(value, Integral)):
             return None
-        found, n_axes = np.asarray(value, np.float64), 1 if name in ("public_weights", "centre") else 2
+        n_axes = 1 if name in ("public_weights", "centre") else 2
+        try:
+            found = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            got = "texts" if are_texts(value) else f"a {type(value).__name__}"
+            raise ValueError(
+                f"{name} must be an array of {n_axes} axes and finite numbers; got {got}. Embed public texts by a"
+                " public model first; warm_started(estimator, model) starts from an earlier model."
+            ) from None
         if found.ndim != n_axes or 0 in found.shape or not np.isfinite(found).all():
             raise ValueError(f"{name} must be an array of {n_axes} axes and finite numbers; got shape {found.shape}.")
         if name in ("public_rows", "init", "projection") and not found.any():

@@ -16,7 +16,8 @@ from skdplda._kernels._released import count_topics, order_tokens, released_swee
 from skdplda._validation import tokens_of
 from skdplda.privacy import Spending, observe
 from skdplda.rounds._bounds import some_tokens
-from skdplda.rounds._tables import FORGET, signal_to_noise
+from skdplda.rounds._prices import FORGET
+from skdplda.rounds._tables import signal_to_noise
 
 LARGEST = 2**30 - 1  # of a table's integers
 # Smoothing of preferences towards the word frequencies, in standard deviations of the noise. No ablation table has it:

@@ -246,7 +246,15 @@ def _checked_labels(labels):
     given = list(labels.values()) if isinstance(labels, Mapping) else None
     names = [] if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable) else list(labels)
     if not names or not all(isinstance(name, str) and name for name in names) or len({*names, OTHER}) <= len(names):
-        raise ValueError(f"labels must be public names, all different and none of them {OTHER!r}; got {labels!r:.200}.")
+        hint = (
+            " Put one name into a list; of a file give the lines."
+            if isinstance(labels, (str, bytes, os.PathLike))
+            else ""
+        )
+        raise ValueError(
+            f"labels must be a list of public names, all different and none of them {OTHER!r}; got"
+            f" {labels!r:.200}.{hint}"
+        )
     return names, given
 
 

@@ -6,7 +6,8 @@ from skdplda._arithmetic import matmul, total
 from skdplda.priors._public import WordPrior
 from skdplda.priors._seeding import starting_topics
 from skdplda.priors._shrinkage import floor_of, principal, shrink_frequencies, shrink_topics
-from skdplda.rounds._tables import OneTable, SmoothedTables, initial_table, model_noise
+from skdplda.rounds._prices import model_noise
+from skdplda.rounds._tables import OneTable, SmoothedTables, initial_table
 
 
 def consistent(table, similarity, tau):

@@ -31,7 +31,7 @@ from skdplda.exact._inferred import FIRST_PRIOR, ExpectedPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._tables import annealed, constant
 from skdplda.exceptions import BudgetExceededError
-from skdplda.models._base import JUDGING, BaseRoundsModel, TrainingData, settings_of
+from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of
 from skdplda.models._topics import warn_of_noise
 from skdplda.models._vips_tables import OnlineTables
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
@@ -41,20 +41,17 @@ from skdplda.privacy import (
     PrivacyGuarantee,
     Randomness,
     Spending,
-    seeded_guarantee,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, stated_deviations
-from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, shortened
-from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._adaptive import JUDGES, Knowledge
+from skdplda.rounds._bounds import NORM_BOUND, shortened
 from skdplda.rounds._loop import converse, rounds_of
+from skdplda.rounds._prices import BOUND_IN_TOKENS, VariationalPrice
 from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan
+from skdplda.rounds._spending import NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
 
-# frontier_ablation.csv, rows "10 rounds" and "40 rounds"; without noise, not tuned.
-PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 # Not tuned: a pass more costs noise or time. Row "mini-batches of a tenth" shows what the stochastic form loses.
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
 # Row "prior of topics 0.01": the private one matters little. Without noise, chosen by hand.
@@ -435,11 +432,8 @@ class VIPSLDA(BaseRoundsModel):
             "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None without
             noise, and for online learning, samples, `max_norm` and other accountings.
         """
-        if not self._adaptive():
-            return None
-        vectors = has_vectors(self.prior)
-        options = {"vectors": vectors, "infers": self._which_inferred()[0]}
-        return stated_deviations(self._plan(), BOUND_IN_TOKENS, self.n_components, self.max_iter, **options)
+        options = {"vectors": has_vectors(self.prior), "infers": self._which_inferred()[0]}
+        return self._price().noise(self._plan(), self.n_components, **options)
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
@@ -453,13 +447,12 @@ class VIPSLDA(BaseRoundsModel):
 
     def _adaptive(self):
         """Whether the releases decide how the budget is divided: in full batches, where all contribute equally."""
-        return (
-            self.learning_method == "batch"
-            and self.accounting == "pld"
-            and self.max_norm is None
-            and self._rate() == 1
-            and np.isfinite(self.epsilon)
-        )
+        return self._price().divided
+
+    def _price(self):
+        plain = self.learning_method == "batch" and self.accounting == "pld" and self.max_norm is None
+        options = {"sampling_rate": self._rate(), "plain": plain}
+        return VariationalPrice(self.epsilon, self.delta, self.max_iter, **options)
 
     def _rate(self):
         return sampled_share(self.sampling_rate, self.batch_size, self.nominal_size)
@@ -474,19 +467,14 @@ class VIPSLDA(BaseRoundsModel):
                 "doc_topic_prior and topic_word_prior cannot be 'infer' without noise in mini-batches or samples. Give"
                 " numbers."
             )
-        if self._adaptive():
-            return BudgetPlan.of(self.epsilon, self.delta, least_share(self.max_iter))
-        rate, online, exact = self._rate(), self.learning_method == "online", np.isinf(self.epsilon)
-        rounds = self.max_iter
+        price, online = self._price(), self.learning_method == "online"
+        if price.divided or not (stream or online or self.accounting != "pld"):
+            return price.plan()
+        rate, rounds = self._rate(), self.max_iter
         if rounds is None and online:
-            rounds = math.ceil((EXACT_PASSES if exact else PRIVATE_PASSES) / rate)
-        elif rounds is None:
-            rounds = EXACT_ROUNDS if exact else PRIVATE_ROUNDS
-        if stream:
-            return self._equal_plan(rounds, 1.0, self.max_visits)
-        if online or self.accounting != "pld":
-            return self._equal_plan(rounds, rate)
-        return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, rate)
+            rounds = math.ceil((EXACT_PASSES if np.isinf(self.epsilon) else PRIVATE_PASSES) / rate)
+        rounds = price.n_rounds if rounds is None else rounds
+        return self._equal_plan(rounds, 1.0, self.max_visits) if stream else self._equal_plan(rounds, rate)
 
     def _equal_plan(self, n_rounds, rate, visits=None):
         """Return a plan of rounds of equal noise."""
@@ -503,20 +491,16 @@ class VIPSLDA(BaseRoundsModel):
         if stream:
             visits = "every batch" if self.max_visits is None else f"at most {self.max_visits} batches"
             assumptions += (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
-        hidden = [CUT] if self.max_doc_length is not None else []
-        if self._adaptive() and self._which_inferred()[0]:
-            hidden.append(JUDGING)
-        guarantee = rounds_guarantee(
+        return self._price().guarantee(
             plan,
             unit,
-            self.epsilon,
-            self.delta,
-            hidden="; ".join(hidden),
+            self.random_state,
+            hidden=() if self.max_doc_length is None else (CUT,),
+            infers=self._which_inferred()[0],
             assumptions=assumptions,
             priors=() if stream else self._released_priors(),
             **self._claim(plan),
         )
-        return seeded_guarantee(guarantee, self.random_state)
 
     def _claim(self, plan):
         """Return fields of the guarantee in place of those of proven rounds; see `PublishedVIPSLDA`."""

@@ -8,6 +8,7 @@ from skdplda.plots._topics import wide
 
 ROW, COLUMN, LETTER = 0.34, 0.5, 0.085  # inches: of a topic, of a period, of a letter of a name
 LARGEST = 300.0  # area of the largest disc, in square points
+COLUMNS = ("period", "topic", "name", "share", "event")  # that are drawn
 EVENTS = {"birth": ("^", BLUE), "death": ("v", VERMILION)}
 
 
@@ -99,9 +100,15 @@ class TopicPathsDisplay:
         Raises
         ------
         ValueError
-            If a topic has no share.
+            If the table is none of `follow_topics`, or a topic has no share.
         """
         table = self.topics
+        missing = [name for name in COLUMNS if name not in getattr(table, "columns", ())]
+        if missing:
+            raise ValueError(
+                f"topics must be the table that follow_topics returns; got a {type(table).__name__} without"
+                f" {', '.join(missing)}. TopicPathsDisplay.from_estimators takes models."
+            )
         if table["share"].isna().any():
             raise ValueError("topics must have shares; these models have no released sizes.")
         periods, n_topics = table["period"].drop_duplicates().tolist(), int(table["topic"].max()) + 1

@@ -667,7 +667,10 @@ class PrivacyAccountant:
     def _check_kind(self, guarantee):
         """Refuse what does not belong into this ledger."""
         if not isinstance(guarantee, PrivacyGuarantee):
-            raise TypeError(f"guarantee must be a PrivacyGuarantee; got {guarantee!r}")
+            raise TypeError(
+                "guarantee must be a PrivacyGuarantee, such as privacy_guarantee_ of a fitted model or what"
+                f" privacy_cost returns; got {guarantee!r:.200}"
+            )
         check_compatible(self, guarantee)
         if guarantee.status != Status.PROVEN and not self._accept_claimed:
             raise ValueError(

@@ -100,7 +100,10 @@ def parts_of(event):
             if rate > 0:
                 handler = (HANDLERS if rate == 1 else SAMPLED_HANDLERS).get(type(leaf).__name__)
                 if handler is None:
-                    raise ValueError(f"no accounting is known for the event {event!r}")
+                    raise ValueError(
+                        f"no accounting is known for the event {event!r}; skdplda.privacy.gaussian_event, and others"
+                        " there, make those that are known"
+                    )
                 handler(found, leaf, count, rate)
     except RecursionError:
         raise ValueError("the event must be a composition of few levels; got one too deep to be read") from None

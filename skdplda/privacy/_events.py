@@ -69,11 +69,11 @@ def check_few(steps):
         raise ValueError("a composition must have at most 2**53 steps; got more: floats cannot count them")
 
 
-def check_epsilon(epsilon: float) -> float:
-    """Return epsilon as a float; raise TypeError or ValueError unless it is positive. inf asks for no privacy."""
-    checked = check_real("epsilon", epsilon, "> 0 or inf")
+def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
+    """Return an epsilon as a float; raise TypeError or ValueError unless it is positive. inf asks for no privacy."""
+    checked = check_real(name, epsilon, "> 0 or inf")
     if not checked > 0:
-        raise ValueError(f"epsilon must be > 0 or inf; got {epsilon}")
+        raise ValueError(f"{name} must be > 0 or inf; got {epsilon}")
     return checked
 
 

@@ -12,7 +12,6 @@ from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-import mpmath
 import numpy as np
 
 from skdplda._arithmetic import exp
@@ -107,6 +106,8 @@ def _is_below(bits, source, proposal, sigma, scale):
 
     As many bits follow as the decision needs.
     """
+    import mpmath
+
     while True:
         n_bits = 8 * len(bits)
         with mpmath.workprec(2 * n_bits + 256):
@@ -256,6 +257,8 @@ def _log_tail(context, domain, scale):
 @lru_cache(maxsize=1)
 def _context():
     """Return arithmetic of PRECISION bits. Nobody else sets it: mpmath's own precision is shared by all threads."""
+    import mpmath
+
     context = mpmath.mp.clone()
     context.prec = PRECISION
     return context

@@ -38,8 +38,14 @@ def load_released(path: PathLike, *, tokenizer: Function | None = None) -> Relea
         If the file is none of ours, truncated, edited, or of a newer version; or the tokenizer is not wanted, or makes
         none of the released words.
     """
-    with open(path, "rb") as file:
-        content = file.read()
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"path must name a file that save has written, such as release(model).save('topics.zip'); there is no file"
+            f" {os.fspath(path)!r}."
+        ) from None
     try:
         values, arrays = _file.unpack(content)
         given = {

@@ -15,9 +15,26 @@ from skdplda._arithmetic import matmul, power, total
 from skdplda.priors._public import WordPrior
 from skdplda.priors._seeding import starting_topics
 from skdplda.priors._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
-from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
+from skdplda.rounds._bounds import NORM_BOUND, word_weights
 from skdplda.rounds._held_out import together
 from skdplda.rounds._loop import Ask
+from skdplda.rounds._prices import (
+    BOUND_IN_TOKENS,
+    FIT_SHARE,
+    FORGET,
+    FREQUENT_SHARE,
+    FREQUENT_SIGNAL,
+    JUDGES_SHARE,
+    LATE_SHARE,
+    MOST_ROUNDS,
+    PRIORS_SHARE,
+    START,
+    STEP,
+    VECTORS_SHARE,
+    VOTES_SHARE,
+    WORDS_SHARE,
+    topic_shares,
+)
 from skdplda.rounds._queries import (
     BLEND,
     ENOUGH_VOTES,
@@ -29,27 +46,24 @@ from skdplda.rounds._queries import (
     VectorVotes,
     WordTotals,
 )
-from skdplda.rounds._spending import PRECISION_RATIO, growing
-from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
+from skdplda.rounds._tables import initial_table, signal_to_noise
 
-__all__ = ["JUDGES", "MOST_ROUNDS", "Knowledge", "adaptive", "audited_query", "least_share", "stated_deviations"]
+__all__ = ["JUDGES", "MOST_ROUNDS", "Knowledge", "adaptive", "audited_query"]
 
-# Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
-WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
+# The shares of the budget are in `_prices`; these numbers, too, were chosen on Enron, KOS, news and NIPS.
 # The votes are asked for when so much is spent, apart from what frequent words and vectors that do not fit had: later,
 # topics are clearer; earlier, more is left if they do not pay.
 VOTES_AFTER = 0.3
 # Below a signal of all topics together, noise in word frequencies costs much: topics must prove more, in deviations of
 # the votes' noise, and words get a part of what is left.
-ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 2.0, 100.0, 0.25
+ENOUGH_IF_SCARCE, SCARCE_SIGNAL = 2.0, 100.0
 # Where the prior of topic proportions is inferred: which there are, as means over the topics; with which of them topics
-# are voted on; the part of the units that judge topics, and so are in none; the shares of their votes and of the
-# question which prior it is. Chosen on KOS.
-MEAN_PRIORS, VOTED_PRIOR, JUDGES, JUDGES_SHARE, PRIORS_SHARE = (0.1, 0.3, 1.0, 3.0), 2, 0.1, 0.06, 0.03
+# are voted on; the part of the units that judge topics, and so are in none. Chosen on KOS.
+MEAN_PRIORS, VOTED_PRIOR, JUDGES = (0.1, 0.3, 1.0, 3.0), 2, 0.1
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the
 # whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in
 # [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
-START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.0, 20, 2, 6.0, 18.0
+FEWEST, FEWEST_HELPED, HELPED, HELPED_USERS = 8, 2, 6.0, 18.0
 # Topics that are kept apart, over the root of the signal of all together; the others have the word frequencies. Fewer
 # where users are the units: their contributions are bounded as if all their words were in one topic.
 APART, APART_USERS, FEWEST_APART = 1.0, 0.36, 2
@@ -58,82 +72,22 @@ MOST_OTHERS = 10
 # The signals below which no topics are tried, of each of at most so many: all that is left goes to the word
 # frequencies. Chosen on KOS, news, NIPS and Enron's mails.
 LEAST_SIGNAL, LEAST_SIGNAL_HELPED, MOST_COUNTED = 9.0, 4.0, 10
-FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
-# Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
-# the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
-FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 170.0
-# Frequent words first: the signals below which they come, the share and the rounds, and the part of all tokens that
-# they carry. Topics of few words exceed the noise when those of all words do not.
-FREQUENT_SIGNAL, FREQUENT_SHARE, FREQUENT_ROUNDS, FREQUENT_MASS = 60.0, 0.1, 6, 0.5
+# Vectors: how many standard deviations of the noise say that they fit; the rounds that find clusters of documents; the
+# signals above which clusters, and vectors at all, are not worth it.
+ENOUGH_FIT, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 2.0, 4, 100.0, 170.0
+# Frequent words first: their rounds, and the part of all tokens that they carry. Topics of few words exceed the noise
+# when those of all words do not.
+FREQUENT_ROUNDS, FREQUENT_MASS = 6, 0.5
 ROUND_STEPS = 6  # of the log-linear model, in a round
 SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
-FORGET_SQUARES = (1 - FORGET) * (1 - FORGET)  # the factor of variances that belongs to FORGET
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
 # Mean of a cell of the table that an E-step gets, so large that its priors, which are counts, do not matter.
 CELL = 1000.0
 
 
-def least_share(n_rounds):
-    """Return a bound below the share of every release, of at most `n_rounds` (None: MOST_ROUNDS) topic rounds."""
-    left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + JUDGES_SHARE + PRIORS_SHARE)
-    return min(FIT_SHARE, (1 - LATE_SHARE) * left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
-
-
 def least_total(n_topics, least=LEAST_SIGNAL):
     """Return the signal of all topics together below which none are tried, where `least` is that of one."""
     return least * min(n_topics, MOST_COUNTED)
-
-
-def topic_shares(n_rounds, left, infers):
-    """Return the shares of so many topic rounds, which leave a part of what is `left` for votes and priors."""
-    precisions = growing(n_rounds, PRECISION_RATIO if n_rounds > FEW else FEW_RATIO)
-    left -= (JUDGES_SHARE if infers else VOTES_SHARE) * (n_rounds > 1)  # after a single round, nothing is to decide
-    left -= PRIORS_SHARE * infers
-    return (precisions * (left / total(precisions))).tolist()
-
-
-def planned_noise(plan, n_rounds=None, *, vectors=False, infers=False):
-    """Return the greatest standard deviations of noise in a cell of released topics, without data.
-
-    They are of the first round, the last one and the weighted mean of all, over the norm of a contribution. `n_rounds`
-    of None are those that the releases may choose; public `vectors`, and a prior that is inferred, have shares of their
-    own.
-    """
-    left = 1 - WORDS_SHARE - FIT_SHARE * vectors
-    after_frequent = left - max(FREQUENT_SHARE, VECTORS_SHARE * vectors)
-    if n_rounds is not None:
-        return tuple(noise_of_topics(plan, n_rounds, after_frequent, LATE_SHARE, infers))
-    most = round(START + FREQUENT_SIGNAL / STEP)  # where the signal is so weak that frequent words come first
-    return tuple(
-        np.maximum(
-            noise_of_topics(plan, MOST_ROUNDS, left, 0.0, infers),
-            noise_of_topics(plan, most, after_frequent, LATE_SHARE, infers),
-        ).tolist()
-    )
-
-
-def noise_of_topics(plan, n_rounds, left, late, infers):
-    """Return the three numbers of `planned_noise`, (3,), where so much of the budget is left for topics and votes.
-
-    `late` is the part that words may get of it after the first round.
-    """
-    first, *later = topic_shares(n_rounds, left, infers)
-    shares = [first, *((1 - late) * share for share in later)]
-    weight = squares = 0.0
-    for share in shares:
-        weight, squares = (1 - FORGET) * weight + share, FORGET_SQUARES * squares + share
-    return plan.deviation(0) * np.array([*(1 / np.sqrt([shares[0], shares[-1]])), math.sqrt(squares) / weight])
-
-
-def stated_deviations(plan, bound_in_tokens, n_components, max_iter, **options):
-    """Return `noise_deviation` of an estimator of this form; `options` are those of `planned_noise`."""
-    if n_components == 1:  # word frequencies alone, released once
-        first = last = model = float(bound_in_tokens * plan.deviation(0))
-        rounds = 1
-    else:
-        first, last, model = (float(bound_in_tokens * noise) for noise in planned_noise(plan, max_iter, **options))
-        rounds = max_iter or MOST_ROUNDS
-    return {"first_round": first, "last_round": last, "in_model": model, "rounds": rounds}
 
 
 def audited_query(kind, table, vectors=None):

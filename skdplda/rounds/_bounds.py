@@ -18,9 +18,6 @@ from skdplda._validation import unit_of_documents
 from skdplda.privacy import NORM_BOUND
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
-# What NORM_BOUND is in the tables, in tokens. Only its size relative to the priors matters. By definition, a document
-# of 25 different words counts each of them once (its L2 norm is 5).
-BOUND_IN_TOKENS = 5.0
 # The most tokens of a document that take part: a public number, so that no length makes a fit fail.
 MOST_TOKENS = 2**20
 LARGEST = 2**63 - 1

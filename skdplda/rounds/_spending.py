@@ -11,13 +11,13 @@ from skdplda._types import Sequence
 from skdplda.privacy import (
     LARGEST_SCALE,
     MECHANISMS,
+    NORM_BOUND,
     Mechanism,
     gaussian_event,
     mechanism_of,
     noise_multiplier,
     without_slack,
 )
-from skdplda.rounds._bounds import NORM_BOUND
 
 # Precision (inverse variance) of the last round over that of the first: early rounds only have to break the symmetry of
 # the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 4 % higher on

@@ -1,27 +1,16 @@
 """The M-steps: what is made of the released tables. This is post-processing, free of privacy cost."""
 
-import math
-
 import numpy as np
 
 from skdplda._arithmetic import gamma_rows, mean, total
-from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
+from skdplda.rounds._bounds import NORM_BOUND, word_weights
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables
+from skdplda.rounds._prices import BOUND_IN_TOKENS, FORGET, model_noise
 
-# Exponential forgetting factor of the averaged releases; frontier_ablation.csv, row "model: no forgetting".
-FORGET = 0.2
 # Smoothing of the next table of `SmoothedTables` towards the word frequencies, in standard deviations of the noise: of
 # drawn topics, which need little.
 SMOOTHING = 0.2
-
-
-def model_noise(plan, bound_in_tokens=BOUND_IN_TOKENS):
-    """Return the standard deviation of the noise in a cell of the model of `SmoothedTables`."""
-    deviation = np.array([plan.deviation(t) for t in range(plan.n_rounds)])
-    forgotten = np.cumprod(np.append(1.0, np.full(plan.n_rounds - 1, 1 - FORGET)))
-    weight = forgotten[::-1] / deviation**2
-    return math.sqrt(total((weight * deviation) ** 2)) / total(weight) * bound_in_tokens / plan.sampling_rate
 
 
 def signal_to_noise(counts, deviation):

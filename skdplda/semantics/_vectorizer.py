@@ -307,5 +307,7 @@ def _words_of_sentence(sentence):
     words = list(sentence) if isinstance(sentence, Iterable) and not isinstance(sentence, bytes) else [sentence]
     for word in words:
         if not isinstance(word, str):
-            raise ValueError(f"words of a document must be str; got a {type(word).__name__}.")
+            raise ValueError(
+                f"words of a document must be str; got a {type(word).__name__}. Give texts, or lists of words."
+            )
     return words
