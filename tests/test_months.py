@@ -12,7 +12,7 @@ from scipy.stats import binom
 from skdplda import VIPSLDA, EmbeddingTopics, PublicPrior, load_released, release, warm_started
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import BudgetExceededError
-from skdplda.metrics import follow_topics, match_topics
+from skdplda.metrics import follow_topics, join_topics, match_topics
 from skdplda.plots import TopicPathsDisplay
 from skdplda.privacy import PrivacyAccountant, divide_epsilon
 
@@ -105,7 +105,59 @@ def test_topics_that_are_too_many_have_no_match():
     assert match_topics([[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0]])[0].tolist() == [1]
 
 
+def test_topics_of_several_models_are_one_table():
+    north = sized([500.0, 200.0, 100.0], 3.0)
+    south = sized([40.0, 30.0], [4.0, 12.0], [[0, 0, 1.0], [-1.0, 0, 0]])
+    third = sized([7.0, 5.0], 1.0, [[0, 0, 1.0], [-0.8, -0.6, 0]])
+    found = join_topics([north, south, third])
+    assert found["name"].tolist() == ["topic_0", "topic_1", "topic_2", "topic_1"]
+    assert found["size"].tolist() == [500.0, 200.0, 147.0, 35.0]
+    np.testing.assert_allclose(found["size_deviation"] ** 2, [9, 9, 9 + 16 + 1, 144 + 1])
+    np.testing.assert_allclose(found["similarity"], [np.nan, np.nan, 1.0, 0.8])
+    numbers = found[["model_0", "model_1", "model_2"]].fillna(-1).to_numpy().tolist()
+    assert numbers == [[0, -1, -1], [1, -1, -1], [2, 0, 0], [-1, 1, 1]]
+    assert len(join_topics([north, south, third], least=0.9)) == 5 and len(join_topics([north])) == 3
+    topics = join_topics([np.eye(3), [[0.0, 0.0, 1.0]]])
+    assert topics["size"].isna().all() and topics["size_deviation"].isna().all()
+    assert topics["model_1"].fillna(-1).tolist() == [-1, -1, 0]
+
+
+def test_many_models_keep_ten_in_order_and_each_topic_once():
+    rng = np.random.default_rng(3)
+    orders = [rng.permutation(4) for _ in range(12)]
+    sizes = 100.0 * (1 + np.arange(4))
+    found = join_topics([sized(sizes[order], 2.0, np.eye(4)[order]) for order in orders])
+    assert found.columns[4:].tolist() == [f"model_{t}" for t in range(12)] and len(found) == 4
+    np.testing.assert_allclose(found["size"], 12 * sizes[orders[0]])
+    np.testing.assert_allclose(found["size_deviation"], 2 * np.sqrt(12))
+    for t, order in enumerate(orders):
+        assert order[found[f"model_{t}"].astype(int)].tolist() == orders[0].tolist()
+
+
+def test_joined_sizes_are_near_the_truth_and_cost_nothing():
+    """Regions of 20,000 documents; noise of some 30, and as many on the wrong side of a border: 400 is far away."""
+    rng, ledger = np.random.default_rng(0), PrivacyAccountant(8.0, 1e-5)
+    models, counts = [], np.zeros(N_TOPICS)
+    for weights in ([2, 2, 1, 1, 1, 1], [3, 1, 1, 1, 1, 2]):
+        X, topics = month_of(rng, weights)
+        with ledger:
+            models.append(EmbeddingTopics(N_TOPICS, epsilon=2.0, delta=DELTA, public_rows=PUBLIC).fit(X))
+        counts += np.bincount(topics, minlength=N_TOPICS)
+    spent = ledger.total
+    found = join_topics(models)
+    assert ledger.total == spent and len(found) == N_TOPICS
+    assert np.abs(found["size"] - counts[models[0].cluster_centers_.argmax(axis=1)]).max() < 400
+
+
 def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(ValueError, match="both have clusters or topics"):
+        join_topics([sized([1.0, 2.0]), np.eye(2)])
+    with pytest.raises(ValueError, match="one at least; got none"):
+        join_topics([])
+    with pytest.raises(ValueError, match="least must be a number"):
+        join_topics([np.eye(2)], least="most")
+    with pytest.raises(ValueError, match="two models or more; got one"):
+        join_topics(EmbeddingTopics())
     with pytest.raises(ValueError, match="both have clusters or topics"):
         match_topics(sized([1.0, 2.0]), np.eye(2))
     with pytest.raises(ValueError, match="of the same columns; got topics of 2 and topics of 3"):

@@ -1,7 +1,7 @@
 """How good topics are: held-out likelihood, coherence, diversity. Arrays in, floats out."""
 
 from skdplda.metrics._coherence import topic_diversity, u_mass_coherence
-from skdplda.metrics._following import follow_topics, match_topics
+from skdplda.metrics._following import follow_topics, join_topics, match_topics
 from skdplda.metrics._gensim import coherence, gensim_dictionary, make_coherence_scorer, make_gensim_model
 from skdplda.metrics._likelihood import (
     held_out_log_likelihood,
@@ -20,6 +20,7 @@ __all__ = [
     "follow_topics",
     "gensim_dictionary",
     "held_out_log_likelihood",
+    "join_topics",
     "log_likelihood",
     "make_coherence_scorer",
     "make_gensim_model",

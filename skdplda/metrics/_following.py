@@ -51,11 +51,21 @@ def match_topics(first: ArrayLike | Any, second: ArrayLike | Any) -> tuple[np.nd
     ([1, 0], [1.0, 1.0])
     """
     (a, kind), (b, other) = _rows(first), _rows(second)
+    _check_alike((a, kind), (b, other))
+    return _matched(a, b, kind)
+
+
+def _check_alike(first, second):
+    (a, kind), (b, other) = first, second
     if kind != other or a.shape[1] != b.shape[1]:
         raise ValueError(
             f"models to be matched must both have clusters or topics, of the same columns; got {kind} of {a.shape[1]}"
             f" and {other} of {b.shape[1]}."
         )
+
+
+def _matched(a, b, kind):
+    """Return what `match_topics` does, of rows of a kind."""
     if kind == "clusters":
         near = 1 - np.nan_to_num(cdist(a, b, "cosine"), nan=1.0)  # no direction: as if orthogonal
     else:
@@ -64,6 +74,79 @@ def match_topics(first: ArrayLike | Any, second: ArrayLike | Any) -> tuple[np.nd
     match, similarity = np.full(len(b), -1), np.full(len(b), np.nan)
     match[columns], similarity[columns] = rows, near[rows, columns]
     return match, similarity
+
+
+def join_topics(models: Sequence[Any], *, least: float = 0.5) -> pd.DataFrame:
+    """Make one table of the topics of several models, of regions or branches: sizes add up, and so do their errors.
+
+    It reads released values only, and costs nothing. Each model's topics are matched to those that are in the table
+    already, by `match_topics`; one that is like none of them is a row of its own.
+
+    Parameters
+    ----------
+    models : sequence of fitted or released models
+        All with clusters or all with topics, of the same columns. Their documents should be disjoint: one that is in
+        two models is counted twice.
+    least : float, default=0.5
+        Similarity of two topics that are one, at least, as `match_topics` has it.
+
+    Returns
+    -------
+    topics : DataFrame of shape (n_topics, 4 + n_models)
+        "name", by the first model that has the topic; "size", the sum of the released sizes, and "size_deviation", of
+        its noise, both nan of models without sizes, as all but clusters are; "similarity", the least to the topic as
+        the first model has it, nan where one model has it alone; and "model_0", "model_1", ..., its number in each, or
+        NA.
+
+    Raises
+    ------
+    ValueError
+        If there are no models, or they are of different kinds, words or dimensions.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> north, south = (
+    ...     SimpleNamespace(cluster_centers_=rows, cluster_sizes_=[900.0, 60.0], size_deviation_=deviation)
+    ...     for rows, deviation in (([[1, 0, 0], [0, 1, 0]], 3.0), ([[0, 0, 1], [1, 0, 0]], 4.0))
+    ... )
+    >>> from skdplda.metrics import join_topics
+    >>> join_topics([north, south])[["size", "size_deviation", "model_0", "model_1"]].to_numpy().tolist()
+    [[960.0, 5.0, 0, 1], [60.0, 3.0, 1, <NA>], [900.0, 4.0, <NA>, 0]]
+    """
+    models = _several(models, "two models or more")
+    if not models:
+        raise ValueError("models must be one at least; got none.")
+    if not is_real(least):
+        raise ValueError(f"least must be a number; got {least!r}.")
+    (known, kind), found = _rows(models[0]), []
+    known = known[:0]
+    for t, model in enumerate(models):
+        rows = _rows(model)
+        _check_alike((known, kind), rows)
+        match, similarity = _matched(known, rows[0], kind)
+        new = ~(similarity >= least)  # nan too
+        match[new], similarity[new] = len(known) + np.arange(new.sum()), np.nan
+        known, number = np.concatenate([known, rows[0][new]]), np.arange(len(match))
+        sizes, deviation = _sizes(model, number) or (np.nan, np.nan)
+        columns = {"topic": match, "name": _names(model, len(match)), "size": sizes, "variance": deviation**2}
+        found.append(pd.DataFrame(columns | {"similarity": similarity, "model": f"model_{t}", "number": number}))
+    topics = pd.concat(found, ignore_index=True)
+    numbers = topics.pivot(index="topic", columns="model", values="number").astype("Int64")
+    table = topics.groupby("topic").agg(
+        name=("name", "first"),
+        size=("size", lambda sizes: sizes.sum(skipna=False)),
+        size_deviation=("variance", lambda variances: math.sqrt(variances.sum(skipna=False))),
+        similarity=("similarity", "min"),
+    )
+    return table.join(numbers[[f"model_{t}" for t in range(len(models))]])
+
+
+def _several(models, what):
+    """Return a list of models, or refuse one."""
+    if hasattr(models, "fit") or hasattr(models, "topic_word_"):
+        raise ValueError(f"models must be a sequence, with {what}; got one model.")
+    return list(models)
 
 
 def follow_topics(models: Sequence[Any], periods: ArrayLike | None = None, *, alpha: float = 0.05) -> pd.DataFrame:
@@ -118,9 +201,7 @@ def follow_topics(models: Sequence[Any], periods: ArrayLike | None = None, *, al
     >>> found[found["event"] != ""][["period", "topic", "event"]].to_numpy().tolist()
     [['June', 2, 'birth']]
     """
-    if hasattr(models, "fit") or hasattr(models, "topic_word_"):
-        raise ValueError("models must be a sequence, with one model a period; got one model.")
-    models = list(models)
+    models = _several(models, "one model a period")
     periods = np.arange(len(models)) if periods is None else np.asarray(periods)
     tables = [_rows(model)[0] for model in models]
     if not models or periods.shape != (len(models),) or len({len(table) for table in tables}) > 1:
