@@ -275,9 +275,9 @@ def find_open_ledger() -> tuple[Any, str | None]:
             return block.accountant, block.label
         if block.closed:
             raise UnreachableLedgerError(
-                "this task was begun inside a block of a ledger that has ended since: the fit would not be charged. Wait"
-                " for the task inside the block, or enter the ledger in the task, `with accountant: model.fit(X)`. No"
-                " data were read."
+                "this task was begun inside a block of a ledger that has ended since: the fit would not be charged."
+                " Wait for the task inside the block, or enter the ledger in the task, `with accountant: model.fit(X)`."
+                " No data were read."
             )
     with PROCESS.lock:
         found = {id(block.accountant): (block.accountant, block.label) for block in PROCESS.open}
