@@ -734,3 +734,11 @@ def test_pandas_columns(counts):
     frame = pd.DataFrame(counts.toarray(), columns=names)
     selector = DPVocabularySelector(epsilon=3.0).set_output(transform="pandas").fit(frame)
     assert list(selector.transform(frame).columns) == sorted(COMMON)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_statement_says_what_all_rounds_of_a_selection_are_worth(epsilon):
+    """It is the noise of the one event that the check composes."""
+    said = " ".join(str(DPVocabularySelector(epsilon=epsilon, delta=1e-6).privacy_cost()).split())
+    (composed,) = re.findall(r"GaussianDpEvent\(([\d.]+)\), 1\)", said)
+    assert f"all rounds together tell no more than one with noise of scale {float(composed):.4g}" in said

@@ -8,6 +8,7 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
+from skdplda._checks import is_real
 from skdplda.privacy import Status, TrustModel, round_up, statement_rows
 
 __all__ = ["FACTS", "cards", "path_of", "registry_entry"]
@@ -124,8 +125,10 @@ def _markdown(model, content, marked):
         lines += ["## Parameters", "", "| name | value |", "| --- | --- |"]
         lines += [f"| {name}, in all | {round_up(getattr(guarantee, name))} |" for name in ("epsilon", "delta")]
         for name, value in details["parameters"].items():
-            alone = " of the topics alone" if name in ("epsilon", "delta") else ""
-            lines += [] if value is None else [f"| {_plain(name)}{alone} | {_plain(value)} |"]
+            alone, shown = "", value
+            if name in ("epsilon", "delta"):
+                alone, shown = " of the topics alone", round_up(value) if is_real(value) else value
+            lines += [] if value is None else [f"| {_plain(name)}{alone} | {_plain(shown)} |"]
         lines.append("")
     return "\n".join(lines)
 

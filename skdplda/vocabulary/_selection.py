@@ -120,6 +120,11 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         scales = "; ".join(", ".join(f"{scale / p.grid:.4g}" for scale in p.scales) for p in levels)
         thresholds = "; ".join(", ".join(f"{t / p.grid:.4g}" for t in p.thresholds) for p in levels)
         judged = "a word whose mean weight until then is above" if plan.coefficients else "a word above"
+        precisions = [p.grid / scale * (p.grid / scale) for p in levels for scale in p.scales]
+        together = ""
+        if len(precisions) > 1 and plan.law.norm == 2:
+            whole = 1 / math.sqrt(math.fsum(precisions))
+            together = f"; all rounds together tell no more than one with noise of scale {whole:.4g}"
         by_levels = f"; n-grams of up to {len(levels)} words by levels, each of its own rounds" if levels[1:] else ""
         guarantee = PrivacyGuarantee(
             epsilon=self.epsilon,
@@ -128,7 +133,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             mechanism=(
                 f"vocabulary selection {self.method}: {label} noise of scale {scales} on the weight of"
                 f" each word, of which a {unit} gives at most {plan.max_items} words one unit in all; {judged}"
-                f" {thresholds} is released{by_levels}"
+                f" {thresholds} is released{by_levels}{together}"
             ),
             assumptions=tuple(assumptions),
             reference=REFERENCES.get(self.method, "skdplda theory guide, vocabulary"),
