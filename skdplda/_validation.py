@@ -61,8 +61,7 @@ __all__ = [
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 MISSING = "groups has missing entries; give each document of unknown origin a group of its own."
 VOID = {"nan", "none", "null", "nat", "na", "n/a", "<na>"}  # texts that missing values become
-# Columns of integers from which on a sparse, or a dense, matrix is of counts: embeddings are of floats, or have 8 bits.
-WIDE, WIDE_DENSE = 50, 1000
+WIDE = 1000  # columns of integers, from which on a sparse matrix is of counts: no embedding is like that
 MOST_DIMENSIONS = 2**16  # of an embedding: sums of squares are exact
 # By fitted estimator, for as long as this process keeps it: its guarantee, and a digest of who wrote which document.
 FITTED_GROUPS: WeakKeyDictionary[Any, tuple[Any, bytes]] = WeakKeyDictionary()
@@ -289,12 +288,11 @@ def check_embeddings(estimator, X, *, reset=True, name="X"):
             " make_insights_pipeline(epsilon, delta, embedder=...) takes texts."
         )
     X = check_matrix(estimator, X, reset=reset, finite=False)
-    # By the type of the data alone, as an error tells of it.
-    if X.dtype.kind in "iu" and X.dtype.itemsize > 1 and X.shape[1] >= (WIDE if sp.issparse(X) else WIDE_DENSE):
+    if sp.issparse(X) and X.dtype.kind in "iu" and X.shape[1] > WIDE:  # by its type alone: an error is seen by all
         raise ValueError(
-            f"{name} must have embeddings, one row a document; got a matrix of integers with {X.shape[1]} columns, as"
-            " word counts are. VIPSLDA takes counts, of DPCountVectorizer or of public words; for clusters embed the"
-            " texts by a public model. Embeddings that are integers must be given as floats."
+            f"{name} must have embeddings, one row a document; got a sparse matrix of integers with {X.shape[1]}"
+            " columns, as word counts are. VIPSLDA takes counts, of DPCountVectorizer or of public words; for clusters"
+            " embed the texts by a public model. Embeddings that are such a matrix must be given as floats."
         )
     if X.shape[1] > MOST_DIMENSIONS:
         raise ValueError(f"{name} must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")

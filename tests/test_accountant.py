@@ -527,7 +527,7 @@ def test_wrong_budgets(arguments, error, message):
 
 def test_wrong_spends():
     accountant = PrivacyAccountant(1.0)
-    with pytest.raises(TypeError, match="guarantee must be a PrivacyGuarantee; got 0"):
+    with pytest.raises(TypeError, match=r"guarantee must be a PrivacyGuarantee, such as privacy_guarantee_ .*; got 0"):
         accountant.spend(0)
     with pytest.raises(TypeError, match="label must be a string or None; got 3"):
         accountant.spend(pure(0.5), label=3)

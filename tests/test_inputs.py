@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import tracemalloc
-import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -730,18 +729,8 @@ def test_texts_in_the_place_of_counts_say_who_counts_them(estimator, X):
 
 def test_counts_in_the_place_of_embeddings_say_who_embeds():
     """By their type alone, whatever the numbers are: an error is seen by all."""
-    model = EmbeddingTopics(2, epsilon=100.0, delta=1e-5)
-    for counts in (np.eye(9, 1000, dtype=np.int32), sp.csr_array(np.eye(9, 50, dtype=np.int64))):
-        with pytest.raises(ValueError, match=r"got a matrix of integers with \d+ columns, as word counts are. VIPSLDA"):
-            model.fit(counts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for vectors in (
-            np.eye(200, 50),
-            np.eye(200, 1000, dtype=np.int8),
-            sp.csr_array(np.eye(200, 49, dtype=np.int64)),
-        ):
-            assert len(model.fit(vectors).cluster_sizes_) == 2
+    with pytest.raises(ValueError, match=r"a sparse matrix of integers with 1001 columns, as word counts are. VIPSLDA"):
+        EmbeddingTopics(2, epsilon=1.0, delta=1e-5).fit(sp.csr_array(np.eye(9, 1001, dtype=np.int64)))
 
 
 def test_numbers_in_the_place_of_a_public_prior_say_where_they_belong():

@@ -61,7 +61,7 @@ WRONG = {
     "no documents": (lambda: VIPSLDA(**P).fit(X[:0]), "minimum of 1 is required"),
     "another number of words": (lambda: MODEL.transform(X[:, :3]), "3 features.*expecting 4"),
     "texts to embeddings": (lambda: CLUSTERS.fit(TEXTS), "got texts. Embed them.*make_insights_pipeline"),
-    "counts to embeddings": (lambda: CLUSTERS.fit(sp.csr_array(np.eye(60, dtype=int))), "VIPSLDA takes counts"),
+    "counts to embeddings": (lambda: CLUSTERS.fit(sp.csr_array(np.eye(60, 1001, dtype=int))), "VIPSLDA takes counts"),
     "numbers to a vectorizer": (lambda: DPCountVectorizer(**P).fit(X), "must hold|texts"),
     "one text to a vectorizer": (lambda: DPCountVectorizer(**P).fit("a text"), "got one string. Put it into a list"),
     "a missing text": (lambda: DPCountVectorizer(**P).fit([*TEXTS, None]), "row 20.*missing.*fillna"),
