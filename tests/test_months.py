@@ -252,7 +252,7 @@ def test_topics_of_words_start_from_those_of_the_month_before():
     assert second.prior.vectors.shape == (60, 4) and second.prior.names == ("topic 0", "topic 1", "topic 2", "topic 3")
     second.fit(june)
     match, similarity = match_topics(first, second)
-    assert match.tolist() == [0, 1, 2, 3] and similarity.max() > 0.8
+    assert match.tolist() == [0, 1, 2, 3] and similarity.min() > 0.8
     found = follow_topics([first, second])
     assert (
         found["z"].isna().all() and (found["event"] == "").all() and found["share"].iloc[4:].sum() == pytest.approx(1)

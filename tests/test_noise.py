@@ -177,7 +177,7 @@ def test_noise_does_not_end_where_its_table_ends(law, scale, monkeypatch):
     TABLES[law].cache_clear()
     draws = LAWS[law](scale, 20_000, random_state=6)
     TABLES[law].cache_clear()
-    assert p_value(draws, law, scale) > 1e-3
+    assert p_value(draws, law, scale) > FOUND_BY_CHANCE
     assert np.abs(draws).max() > 3 * scale
 
 
@@ -187,7 +187,7 @@ def test_table_and_tail_together_follow_the_law(law, scale):
     """With a cut so early that tails are drawn often; the draws before it are what they were without it."""
     draws = _noise._draw(partial(TABLES[law], cut=0.2), DOMAINS[law], scale, 8000, 4, 1)
     plain = LAWS[law](scale, 8000, random_state=4)
-    assert p_value(draws, law, scale) > 1e-3
+    assert p_value(draws, law, scale) > FOUND_BY_CHANCE
     first = np.flatnonzero(draws != plain)[0]
     assert abs(plain[first]) > TABLES[law](scale, cut=0.2).cut << TABLES[law](scale).shift
 
@@ -210,7 +210,7 @@ def test_no_integer_is_beyond_the_reach_of_the_noise(law, reach, scale):
     assert np.all(observed[~keep] < 30)
     if keep.sum() > 1:
         share = observed[keep].sum() / expected[keep].sum()
-        assert stats.chisquare(observed[keep], expected[keep] * share).pvalue > 1e-4
+        assert stats.chisquare(observed[keep], expected[keep] * share).pvalue > FOUND_BY_CHANCE
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -221,7 +221,7 @@ def test_tiny_scales_send_back_what_the_table_sends_too_much(law):
         low, high = (middle, high) if tail(law, middle, 1) < _noise.CUT / 5 else (low, middle)
     assert TABLES[law](low).cut == 0
     draws = [_noise._tail_draw(DOMAINS[law], low, 0, np.zeros(8, np.uint32), cell) for cell in range(4000)]
-    assert stats.binomtest(np.count_nonzero(draws), 4000, 0.2).pvalue > 1e-3
+    assert stats.binomtest(np.count_nonzero(draws), 4000, 0.2).pvalue > FOUND_BY_CHANCE
     assert set(draws) == {-1, 0, 1}
     assert _noise._tail_draw(DOMAINS[law], 5e-324, 0, np.zeros(8, np.uint32), 1) == 0
 
@@ -289,7 +289,7 @@ def test_rough_exponential_is_far_better_than_the_margin_it_decides_by():
 @pytest.mark.parametrize("scale", SCALES[1:])
 def test_draws_follow_the_law(law, scale):
     draws = LAWS[law](scale, 400_000, random_state=20)
-    assert p_value(draws, law, scale) > 1e-3
+    assert p_value(draws, law, scale) > FOUND_BY_CHANCE
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -361,7 +361,7 @@ def test_position_inside_a_bucket_follows_the_law(law, scale):
     masses = -np.diff(np.exp(log_survival(law, scale, starts)))
     expected = masses.reshape(-1, 16).sum(axis=0)
     assert expected[0] / expected[-1] > 1.01  # a flat bucket would be noticed
-    assert stats.chisquare(observed, expected / expected.sum() * observed.sum()).pvalue > 1e-3
+    assert stats.chisquare(observed, expected / expected.sum() * observed.sum()).pvalue > FOUND_BY_CHANCE
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -387,7 +387,7 @@ def test_tails_are_reachable(law, scale):
 def test_signs_are_fair(law, scale):
     draws = LAWS[law](scale, 400_000, random_state=8)
     positive, negative = int((draws > 0).sum()), int((draws < 0).sum())
-    assert stats.binomtest(positive, positive + negative).pvalue > 1e-3
+    assert stats.binomtest(positive, positive + negative).pvalue > FOUND_BY_CHANCE
 
 
 @pytest.mark.parametrize("sigma", [1e6, 1e9])

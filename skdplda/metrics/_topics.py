@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from skdplda._arithmetic import log, matmul, total
+from skdplda._arithmetic import eigen, log, matmul, mean, total
 from skdplda._types import ArrayLike
 
 TINY = 1e-300  # in place of a probability of 0, whose logarithm is not finite
@@ -67,11 +67,11 @@ def topic_map(distances: ArrayLike) -> np.ndarray:
     [[0.5, 0.0], [-0.5, 0.0]]
     """
     squares = np.asarray(distances, dtype=float) ** 2
-    rows = squares.mean(axis=0)
-    values, vectors = np.linalg.eigh((rows[:, None] + rows - squares - rows.mean()) / 2)
+    rows = mean(squares, axis=0)
+    values, vectors = eigen((rows[:, None] + rows - squares - mean(rows)) / 2)
     places = np.zeros((len(rows), 2))
     for axis in range(min(2, len(rows))):
-        vector = vectors[:, -1 - axis]
+        vector = vectors[-1 - axis]
         vector = vector * np.sign(vector[np.argmax(np.abs(vector) > np.abs(vector).max() * (1 - 1e-9))])
         places[:, axis] = vector * np.sqrt(max(values[-1 - axis], 0.0))
     return places
