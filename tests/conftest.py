@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from internals import local_channel, noise
 from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
@@ -63,6 +64,7 @@ def pytest_make_collect_report(collector):
 
 
 OWN = Randomness.__init__, np.random.default_rng
+OWN_KEYS = {module: module._key_of for module in (noise, local_channel)}
 
 
 def pytest_addoption(parser):
@@ -71,7 +73,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Shift the seeds of estimators and of generators, of tests and of the package."""
+    """Shift the seeds of estimators, of samplers and of generators, of tests and of the package."""
     shift = 1_000_003 * config.getoption("--shift-seeds")
     if not shift:
         return
@@ -80,8 +82,13 @@ def pytest_configure(config):
     def shifted(seed):
         return int(seed) + shift if isinstance(seed, (int, np.integer)) else seed
 
+    def may_be_seed(seed):
+        return isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0
+
     Randomness.__init__ = lambda self, random_state, user="": begin(self, shifted(random_state), user)
     np.random.default_rng = lambda seed=None: default_rng(shifted(seed))
+    for module, key_of in OWN_KEYS.items():  # what is no seed stays, and is refused
+        module._key_of = lambda seed, key_of=key_of: key_of(shifted(seed) if may_be_seed(seed) else seed)
 
 
 @pytest.fixture
@@ -89,6 +96,8 @@ def own_seeds(monkeypatch):
     """Do not shift seeds: for numbers that are printed somewhere, and for what other processes find."""
     monkeypatch.setattr(Randomness, "__init__", OWN[0])
     monkeypatch.setattr(np.random, "default_rng", OWN[1])
+    for module, key_of in OWN_KEYS.items():
+        monkeypatch.setattr(module, "_key_of", key_of)
 
 
 def public_estimators():

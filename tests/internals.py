@@ -79,7 +79,7 @@ INTERNALS = {
     "exact._inferred": "fixed_point",
     "exact._loop": "answer_exactly",
     "exact._tables": "ExactTables, annealed, constant",
-    "local._channel": "_gap_tables as gap_tables",
+    "local._channel": "* as local_channel, _gap_tables as gap_tables",
     "models._cgs": "* as cgs, GAMMA_SHAPE",
     "models._cluster_names": (
         "LEAST_TOTAL, LEAST_WORDS, NEAR, N_CANDIDATES, candidates_of, clear_totals, closeness, expected_counts, "

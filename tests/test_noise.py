@@ -447,6 +447,7 @@ def test_generators_supply_the_key():
     )
 
 
+@pytest.mark.usefixtures("own_seeds")
 def test_seeded_draws_never_change():
     """What an integer seed means is part of the public behaviour."""
     assert rounded_gaussian(10.0, 6, random_state=0).tolist() == [1, 6, -16, -7, 0, -5]
