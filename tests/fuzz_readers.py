@@ -52,7 +52,13 @@ def model():
     from skdplda import PrivateCGSLDA, ReleasedTopicModel
 
     topics = [[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]]
-    return ReleasedTopicModel(topics, ["pear", "plum", "zinc"], privacy_guarantee=PrivateCGSLDA(2).privacy_cost())
+    return ReleasedTopicModel(
+        topics,
+        ["pear", "plum", "zinc"],
+        privacy_guarantee=PrivateCGSLDA(2).privacy_cost(),
+        text={"lowercase": True, "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w\w+\b"},
+        details={"estimator": "PrivateCGSLDA", "parameters": {"epsilon": 3.0}},
+    )
 
 
 def ledger():

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from forged_files import members_of, write_checkpoint, write_members
-from fuzz_readers import READERS, read
+from fuzz_readers import READERS, WORDS, model, read
 from internals import checkpoint as _checkpoint
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
-from skdplda import PrivateCGSLDA, ReleasedTopicModel, load_released, privacy_guarantee
+from skdplda import PrivateCGSLDA, load_released, privacy_guarantee
 from skdplda.datasets import open_counts, write_counts
 from skdplda.local import LocalRandomizer, make_report, read_reports
 
@@ -171,13 +171,7 @@ def test_a_proven_vocabulary_holds_what_texts_give(words, many):
 # --- released models ------------------------------------------------------------------------------------
 
 
-MODEL = ReleasedTopicModel(
-    [[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]],
-    ["pear", "plum", "zinc"],
-    privacy_guarantee=PrivateCGSLDA(2).privacy_cost(),
-    text={"lowercase": True, "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w\w+\b"},
-    details={"estimator": "PrivateCGSLDA", "parameters": {"epsilon": 3.0}},
-)
+MODEL = model()
 
 
 @bounded
@@ -219,7 +213,6 @@ def test_an_edited_release_is_refused_or_harmless(data, tmp_path_factory):
 # --- reports, checkpoints, folders ------------------------------------------------------------------------
 
 
-WORDS = [f"word{i}" for i in range(21)]
 EXACT = LocalRandomizer(float("inf"))
 REPORTS = [make_report([word], WORDS, EXACT) for word in WORDS[:4]]
 

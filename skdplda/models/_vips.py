@@ -432,6 +432,8 @@ class VIPSLDA(BaseRoundsModel):
             "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None without
             noise, and for online learning, samples, `max_norm` and other accountings.
         """
+        if not self._adaptive():
+            return None
         options = {"vectors": has_vectors(self.prior), "infers": self._which_inferred()[0]}
         return self._price().noise(self._plan(), self.n_components, **options)
 

@@ -813,8 +813,9 @@ def active_accountant() -> Any:
     It is the innermost of those that this thread (or asynchronous task) has entered. A thread that has entered none
     charges the one that is open elsewhere in the process. A process that was started by one with an open ledger charges
     it if it is a file (`PrivacyAccountant.open`). UnreachableLedgerError if several ledgers are open and this thread
-    entered none of them, or if the ledger is in the memory of the process that started this one; ValueError if the
-    environment variable by which processes announce their ledgers is damaged.
+    entered none of them, if the block in which this task was begun has ended, or if the ledger is in the memory of the
+    process that started this one; ValueError if the environment variable by which processes announce their ledgers is
+    damaged.
 
     A fit calls its `check` before it reads data, and its `spend` before it forms the first value that is released.
     """
