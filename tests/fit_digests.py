@@ -20,19 +20,24 @@ from skdplda import (
     PCTD,
     VIPSLDA,
     EmbeddingTopics,
+    LabelCounts,
     LocalPrivateLDA,
     PrivateCGSLDA,
     PublicPrior,
+    count_labels,
     load_released,
     make_fdptm_pipeline,
     make_insights_pipeline,
     release,
+    warm_started,
 )
 from skdplda.datasets import write_counts
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import BaseClusterModel, BaseTopicModel
 from skdplda.published import (
+    CDPLDA,
+    CDPLDAPlus,
     InherentPrivacyLDA,
     PriTopLDA,
     PublishedHDPLDA,
@@ -122,6 +127,29 @@ def wide_clusters(**settings):
     return seeded(EmbeddingTopics, epsilon=8.0, **settings).fit(X)
 
 
+def heard(kind, **settings):
+    """Return what a transcript's releases make under other settings."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "transcript"
+        seeded(kind, epsilon=5.0).fit(corpus(), transcript=path)
+        return kind.from_transcript(path, **settings)
+
+
+def mapped_clusters():
+    """Return a fit of embeddings on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / "rows.npy", embeddings()[0])
+        rows = np.load(Path(folder) / "rows.npy", mmap_mode="r")
+        return seeded(EmbeddingTopics, epsilon=2.0).fit(rows, counts=corpus())
+
+
+def labelled(**settings):
+    """Return counts of labels near texts, without noise, which has no seed there."""
+    words, documents = texts()
+    embedder = WordVectorEmbedder((words, vectors()))
+    return count_labels(documents, words[:4], epsilon=np.inf, embedder=embedder, **settings)
+
+
 def texts():
     """Return short texts of words that stand in `vectors`, in letters."""
     words = np.array([f"{chr(97 + w % 26)}{chr(97 + w // 26)}word" for w in range(40)])
@@ -129,9 +157,15 @@ def texts():
     return words, [" ".join(np.repeat(words[row.indices], row.data)) for row in (X[[d]] for d in range(len(USERS)))]
 
 
-def insights(**options):
+def as_sentences(words):
+    """Return a function that embeds texts, as a model of sentences does."""
+    known = dict(zip(words, vectors(), strict=True))
+    return lambda documents: np.array([sum((known[word] for word in text.split()), np.zeros(12)) for text in documents])
+
+
+def insights(embedder=None, **options):
     words, documents = texts()
-    embedder = WordVectorEmbedder((words, vectors()))
+    embedder = embedder or WordVectorEmbedder((words, vectors()))
     model = EmbeddingTopics(random_state=SEED)
     pipeline = make_insights_pipeline(9.0, 1e-3, embedder=embedder, n_components=4, model=model, **options)
     pipeline.fit(documents)
@@ -211,6 +245,8 @@ FITS = {
     ),
     "vips-stream": stream,
     "vips-disk": on_disk,
+    "vips-transcript": lambda: heard(VIPSLDA, n_apart=2, forget=0.5, topic_word_prior=0.3),
+    "vips-warm": lambda: fitted(warm_started(seeded(VIPSLDA, epsilon=3.0), fitted(seeded(PCTD, epsilon=5.0)))),
     "cgs": lambda: fitted(seeded(PrivateCGSLDA, epsilon=2.0)),
     "cgs-infer": lambda: fitted(seeded(PrivateCGSLDA, epsilon=20.0, doc_topic_prior="infer")),
     "cgs-vectors": lambda: fitted(seeded(PrivateCGSLDA, epsilon=3.0, prior=word_prior())),
@@ -221,6 +257,9 @@ FITS = {
     "cgs-exact-many-topics": lambda: fitted(seeded(PrivateCGSLDA, 300, epsilon=np.inf, max_iter=12)),
     "cgs-published": lambda: fitted(seeded(PriTopLDA, epsilon=2.0, max_iter=5)),
     "cgs-monitor": lambda: fitted(seeded(InherentPrivacyLDA, max_iter=5)),
+    "cgs-transcript": lambda: heard(PrivateCGSLDA),
+    "cdp": lambda: fitted(seeded(CDPLDA, max_iter=5)),
+    "cdp-plus": lambda: fitted(seeded(CDPLDAPlus, max_iter=5)),
     "hdp": lambda: fitted(seeded(HDPLDA, epsilon=50.0, max_iter=5)),
     "hdp-pure": lambda: fitted(seeded(HDPLDA, epsilon=50.0, delta=0.0, max_iter=5, count_clip=3.0)),
     "hdp-sequential": lambda: fitted(seeded(PublishedHDPLDA, noise_epsilon=5.0, inherent_epsilon=5.0)),
@@ -248,7 +287,13 @@ FITS = {
     "clusters-wide-projection": lambda: wide_clusters(projection=90),
     "clusters-wide-rows": lambda: wide_clusters(public_rows=np.random.default_rng(3).integers(-99, 100, (400, 300))),
     "clusters-released": lambda: loaded(clusters(projection=5)),
+    "clusters-init": lambda: clusters(init=np.eye(4, 12), max_iter=2),
+    "clusters-warm": lambda: fitted(warm_started(seeded(EmbeddingTopics), clusters()), embeddings()[0]),
+    "clusters-disk": mapped_clusters,
+    "labels": labelled,
+    "labels-users": lambda: labelled(groups=USERS // 3, most=2),
     "insights": insights,
+    "insights-sentences": lambda: insights(as_sentences(texts()[0]), public_vocabulary=texts()[0]),
     "insights-words": lambda: insights(public_vocabulary=texts()[0]),
     "local": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5)),
     "local-asymmetric": lambda: fitted(
@@ -303,6 +348,8 @@ def parts(model):
     for name, value in sorted(vars(model).items()):
         if name.endswith("_") and isinstance(value, np.ndarray | float | int | np.number):
             yield name, value.astype(str) if np.asarray(value).dtype.hasobject else value
+    if isinstance(model, LabelCounts):
+        yield "table", model.table().to_numpy(np.float64)
     if hasattr(model, "vocabulary_"):
         yield "words", np.array(sorted(model.vocabulary_))
     if hasattr(model, "best_estimator_"):
