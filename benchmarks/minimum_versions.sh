@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run the test suite against the minimum versions that pyproject.toml states.
+# Run the test suite against the minimum versions that pyproject.toml states, and print the digests of seeded fits.
 #
 # Every ">=" of the dependencies becomes "==", and so do those of the build, so that the kernels compile against the
 # oldest NumPy too. Needs Python 3.11, the oldest one supported: PYTHON=python3.11 names it.
@@ -34,5 +34,6 @@ PIP_CONSTRAINT=$folder/constraints.txt "$python" -m pip install --quiet --disabl
 cp -r "$folder/source/tests" "$folder/source/doc" "$folder/source/pyproject.toml" "$folder/run"
 [ ! -d "$folder/source/examples" ] || cp -r "$folder/source/examples" "$folder/run"
 cd "$folder/run"
+"$folder/venv/bin/python" tests/fit_digests.py | tee "${FITS:-/dev/null}" # the same lines as with the newest
 # Old libraries warn of things that newer ones have settled: their warnings are shown, ours are asserted by the tests.
 "$folder/venv/bin/pytest" -q -W default

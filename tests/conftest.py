@@ -63,8 +63,9 @@ def pytest_make_collect_report(collector):
     return strict((yield))
 
 
-OWN = Randomness.__init__, np.random.default_rng
+OWN = Randomness.__init__, np.random.default_rng, np.random.SeedSequence
 OWN_KEYS = {module: module._key_of for module in (noise, local_channel)}
+SHIFT = 0  # of all seeds
 
 
 def pytest_addoption(parser):
@@ -72,23 +73,24 @@ def pytest_addoption(parser):
     parser.addoption("--shift-seeds", type=int, default=0, metavar="N", help="change every whole number that is a seed")
 
 
+def shifted(seed):
+    """Return another seed under `--shift-seeds`, as tests give it to kernels themselves; what is none stays."""
+    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0
+    return int(seed) + SHIFT if SHIFT and whole else seed
+
+
 def pytest_configure(config):
     """Shift the seeds of estimators, of samplers and of generators, of tests and of the package."""
-    shift = 1_000_003 * config.getoption("--shift-seeds")
-    if not shift:
+    global SHIFT
+    SHIFT = 1_000_003 * config.getoption("--shift-seeds")
+    if not SHIFT:
         return
-    begin, default_rng = OWN
-
-    def shifted(seed):
-        return int(seed) + shift if isinstance(seed, (int, np.integer)) else seed
-
-    def may_be_seed(seed):
-        return isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0
-
+    begin, default_rng, sequence = OWN
     Randomness.__init__ = lambda self, random_state, user="": begin(self, shifted(random_state), user)
     np.random.default_rng = lambda seed=None: default_rng(shifted(seed))
-    for module, key_of in OWN_KEYS.items():  # what is no seed stays, and is refused
-        module._key_of = lambda seed, key_of=key_of: key_of(shifted(seed) if may_be_seed(seed) else seed)
+    np.random.SeedSequence = lambda entropy=None, **options: sequence(shifted(entropy), **options)
+    for module, key_of in OWN_KEYS.items():
+        module._key_of = lambda seed, key_of=key_of: key_of(shifted(seed))
 
 
 @pytest.fixture
@@ -96,6 +98,7 @@ def own_seeds(monkeypatch):
     """Do not shift seeds: for numbers that are printed somewhere, and for what other processes find."""
     monkeypatch.setattr(Randomness, "__init__", OWN[0])
     monkeypatch.setattr(np.random, "default_rng", OWN[1])
+    monkeypatch.setattr(np.random, "SeedSequence", OWN[2])
     for module, key_of in OWN_KEYS.items():
         monkeypatch.setattr(module, "_key_of", key_of)
 

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import shifted
 from internals import TokenBlocks
 from numpy.testing import assert_array_equal
 from scipy.stats import binomtest, chi2
@@ -80,14 +81,14 @@ def test_exact_law(K, n_tokens, dtype):
     X = np.tile(np.bincount(words, minlength=5), (D, 1))
     b = blocks(X, K)
     exact = table.astype(float)
-    b.sweep(table, alpha, beta, 1.0, 1, 7, 0)
+    b.sweep(table, alpha, beta, 1.0, 1, shifted(7), 0)
     nothing = [None] * n_tokens
     assert_follows(b.topics.reshape(D, -1), law(words, [UNASSIGNED] * n_tokens, nothing, exact, alpha, beta, 0.0))
 
     start = [int(np.argmax(table[w])) for w in words]
     for self_count in (0.0, 1.0, 1e9):  # a self-count beyond the table's leaves beta
         b.set_topics(np.tile(np.array(start, np.uint16), D))
-        b.sweep(table, alpha, beta, self_count, 1, 8, 3)
+        b.sweep(table, alpha, beta, self_count, 1, shifted(8), 3)
         once = law(words, start, start, exact, alpha, beta, self_count)
         assert_follows(b.topics.reshape(D, -1), once)
         stayed = (b.topics.reshape(D, -1) == start).sum(axis=0)  # rare where a token leaves itself out, and then pooled
@@ -96,7 +97,7 @@ def test_exact_law(K, n_tokens, dtype):
             assert binomtest(int(stayed[i]), D, min(probability, 1.0)).pvalue > 1e-6
     if K <= 17:
         b.set_topics(np.tile(np.array(start, np.uint16), D))
-        b.sweep(table, alpha, beta, 1.0, 2, 9, 3)
+        b.sweep(table, alpha, beta, 1.0, 2, shifted(9), 3)
         once = law(words, start, start, exact, alpha, beta, 1.0)
         middle = itertools.product(range(K), repeat=n_tokens)
         twice = sum(once[z] * law(words, list(z), start, exact, alpha, beta, 1.0) for z in middle)
@@ -112,7 +113,7 @@ def test_exact_law_where_proposals_fail(scale, self_count):
     b = blocks(np.tile(np.bincount(words, minlength=4), (D, 1)), K)
     start = [3, 1]
     b.set_topics(np.tile(np.array(start, np.uint16), D))
-    b.sweep(table, alpha, beta, self_count, 1, 7, 0)
+    b.sweep(table, alpha, beta, self_count, 1, shifted(7), 0)
     p = law(words, start, start, table.astype(float), alpha.astype(float), beta, self_count)
     assert_follows(b.topics.reshape(D, -1), p)
 
@@ -129,7 +130,7 @@ def test_neighbours_in_memory_do_not_matter(K):
         alpha[pairs[w]] = 8000 if pairs[w][0] != pairs[w][1] else 8700
     b = blocks(n * np.eye(2, dtype=int), K)
     b.set_topics(np.concatenate([np.resize(pair, n) for pair in pairs]))
-    b.sweep(table, alpha, 0.01, 0.0, 1, 7, 0)
+    b.sweep(table, alpha, 0.01, 0.0, 1, shifted(7), 0)
     for w, topics in enumerate(b.topics.reshape(2, n)):
         assert np.isin(topics, pairs[w]).mean() > 0.99
 
@@ -370,7 +371,7 @@ def test_exact_law_in_long_documents():
     for n, copies in ((600, D), (4000, 1000), (12_000, 400), (30_000, 400)):
         b = blocks(np.tile([n, 1], (copies, 1)), K)
         b.set_topics(np.zeros(b.n_tokens, np.uint16))
-        b.sweep(table, alpha, beta, 0.0, 1, 7, 0)
+        b.sweep(table, alpha, beta, 0.0, 1, shifted(7), 0)
         topics = b.topics.reshape(copies, n + 1)
         assert (topics == 0).mean() > 0.99
         p = row * (np.array([n, 0, 0, 0, 0]) + alpha)

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import shifted
 from internals import ExactTables, ListedEStep, ListedTokens, annealed
 from internals import cgs as _cgs
 from numpy.testing import assert_array_equal
@@ -37,18 +38,18 @@ def test_exact_law(K, n_tokens):
     table = tables(5, K, np.int32, seed=K)
     table[3, -1] = 1  # a count that the token itself may be all of
     b, exact = tokens(np.tile(np.bincount(words, minlength=5), (D, 1)), K), table.astype(float)
-    b.sweep(*lists(table), alpha, beta, 1.0, 1, 7, 0)
+    b.sweep(*lists(table), alpha, beta, 1.0, 1, shifted(7), 0)
     nothing = [None] * n_tokens
     assert_follows(b.topics.reshape(D, -1), law(words, [UNASSIGNED] * n_tokens, nothing, exact, alpha, beta, 0.0))
 
     for start in ([int(np.argmax(table[w])) for w in words], [K - 1] * n_tokens):
         for self_count in (0.0, 1.0, 1e9):  # a self-count beyond the table's leaves beta
             b.set_topics(np.tile(np.array(start, np.uint16), D))
-            b.sweep(*lists(table), alpha, beta, self_count, 1, 8, 3)
+            b.sweep(*lists(table), alpha, beta, self_count, 1, shifted(8), 3)
             assert_follows(b.topics.reshape(D, -1), law(words, start, start, exact, alpha, beta, self_count))
     if K <= 17:
         b.set_topics(np.tile(np.array(start, np.uint16), D))
-        b.sweep(*lists(table), alpha, beta, 1.0, 2, 9, 3)
+        b.sweep(*lists(table), alpha, beta, 1.0, 2, shifted(9), 3)
         once = law(words, start, start, exact, alpha, beta, 1.0)
         middle = itertools.product(range(K), repeat=n_tokens)
         twice = sum(once[z] * law(words, list(z), start, exact, alpha, beta, 1.0) for z in middle)
@@ -209,7 +210,7 @@ def test_what_the_self_count_takes_away_drowns_nothing():
     weight /= table.sum(axis=0) + 2 * beta
     b = tokens(np.tile([n, 1], (D, 1)), K)
     b.set_topics(np.zeros(D * (n + 1), np.uint16))
-    b.sweep(*lists(table), alpha, beta, 1.0, 1, 1, 0)
+    b.sweep(*lists(table), alpha, beta, 1.0, 1, shifted(1), 0)
     found = (b.topics.reshape(D, -1)[:, n] == 16).mean()
     expected = weight[16] / weight.sum()
     assert 0.5 < expected < 0.9  # what takes the other way is as likely

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import shifted
 from draw_losses import exact_draw_loss, monitor_draw
 from internals import PUBLISHED, fit_published, laplace
 from internals import sequential_kernel as _sequential
@@ -31,7 +32,7 @@ class Corpus:
 
     def sweep(self, kernel, seed, number, *rest):
         state = (self.topics, self.doc_topic, self.word_topic, self.topic_total, self.alpha, self.beta)
-        return kernel(self.doc_ptr, self.words, *state, seed, number, *rest)
+        return kernel(self.doc_ptr, self.words, *state, shifted(seed), number, *rest)
 
     def take(self, i, by):
         """Add `by` to the counts of token i."""

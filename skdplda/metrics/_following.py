@@ -220,7 +220,7 @@ def follow_topics(models: Sequence[Any], periods: ArrayLike | None = None, *, al
         z, event = np.full(n_topics, np.nan), np.full(n_topics, "", dtype=object)
         if t:
             match, near = match_topics(models[t - 1], model)
-            follower = np.argsort(match)  # the number now, by the number in the period before
+            follower = np.argsort(match, kind="stable")  # the number now, by the number in the period before
             before, number = number, follower[number]
             similarity = near[number]
             both = _sizes(models[t - 1], before), _sizes(model, number)

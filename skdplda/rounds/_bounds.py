@@ -369,12 +369,11 @@ def _subset(n, size, stream):
     length = 16 * size + 64  # bytes, where about 11 are enough
     while True:
         words = np.frombuffer(stream.digest(length), "<u8")
-        words = words[words <= 2**64 - 1 - 2**64 % n] % np.uint64(
-            n
-        )  # the remainders are uniform: equally many words give each
+        # Remainders are uniform: equally many words give each.
+        words = words[words <= 2**64 - 1 - 2**64 % n] % np.uint64(n)
         numbers, first = np.unique(words, return_index=True)
         if len(numbers) >= size:
-            return numbers[np.argsort(first)[:size]].astype(np.int64)
+            return numbers[np.argsort(first, kind="stable")[:size]].astype(np.int64)
         length *= 2
 
 
