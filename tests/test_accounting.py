@@ -86,7 +86,7 @@ def exact_delta(epsilon, steps, at):
 @pytest.mark.parametrize("steps", [10**3, 20_000, 10**5, 10**6])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0, 5.0])
 def test_many_steps_cost_no_less_than_they_do(steps, scale):
-    """The rounding of a long convolution grows with the steps, and passed the slack that covers it."""
+    """The rounding of a long convolution grows with the steps, and differs between versions of SciPy."""
     epsilon = scale / math.sqrt(steps)
     event = pure_event(epsilon, steps)
     for at in np.linspace(0.0, scale**2 / 2 + 9 * scale, 40):

@@ -1,6 +1,8 @@
 """Arithmetic with the same bits on every machine: it is right, and its order is the one that is written."""
 
 import math
+from functools import reduce
+from operator import add
 
 import mpmath
 import numpy as np
@@ -102,7 +104,7 @@ def test_totals_of_sparse_matrices():
 
 
 def eight_parts(numbers):
-    parts = [sum(numbers[i::8], 0.0) for i in range(8)]
+    parts = [reduce(add, numbers[i::8], 0.0) for i in range(8)]  # sum() compensates from Python 3.12 on
     pairs = [a + b for a, b in zip(parts[::2], parts[1::2], strict=True)]
     return (pairs[0] + pairs[1]) + (pairs[2] + pairs[3])
 

@@ -613,7 +613,16 @@ def test_plain_csr_is_read_as_validate_data_reads_it(monkeypatch, dtype):
     assert results[0][1] == score(X, model.topic_word_, doc_topic_prior=0.1)
 
 
-VOID = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "D"), Decimal("NaN"), ("a", float("nan"))]
+VOID = [
+    None,
+    float("nan"),
+    np.float64("nan"),
+    pd.NA,
+    pd.NaT,
+    np.datetime64("NaT", "D"),
+    Decimal("NaN"),
+    ("a", float("nan")),
+]
 
 
 @pytest.mark.parametrize("void", [*VOID, "", " \t"], ids=repr)

@@ -47,32 +47,41 @@ SAFE = re.compile(
 UNSAFE = re.compile(r"sklearn\.utils\.(extmath|sparsefuncs|fixes|arrayfuncs|graph|multiclass|class_weight)")
 REDUCED = {"add", "multiply", "subtract", "divide", "power", "logaddexp", "hypot"}
 WHOLE = "whole numbers below 2**53: exact in any order"
-FLAGS = "counts flags or sizes"
+FLAGS = "counts flags, steps or sizes"
 ONES = "ones times numbers: sums alone, in the order of the entries"
 TREE = "a tree of topics that are released, no part of a fit: a last bit of its heights"
 EXCEPTIONS = {
     "_arithmetic.py:total": "of a shape",
     "_files.py:read_array": "of a shape",
+    "_reading.py:ReadTexts.__len__": FLAGS,
+    "_reading.py:ReadTexts.counts.groups": FLAGS,
+    "_texts.py:hint_at_clauses": FLAGS,
     "_texts.py:most_frequent": WHOLE,
     "datasets/_disk.py:DiskCounts.blocks": WHOLE,
+    "distributed/_actor.py:Part.n_documents": FLAGS,
+    "distributed/_documents.py:ShardedDocuments.n_tokens": FLAGS,
+    "distributed/_pool.py:ActorPool.__init__": FLAGS,
+    "distributed/_shards.py:join_blocks": FLAGS,
     "esteps/_clusters.py:ClusterEStep._products": WHOLE,
     "esteps/_clusters.py:ClusterEStep._unit_sums": WHOLE,
     "esteps/_clusters.py:ClusterEStep.sum_directions": WHOLE,
     "esteps/_clusters.py:_squares": WHOLE,
     "esteps/_clusters.py:_weighted_sums": WHOLE,
+    "esteps/_methods.py:check_contribution": WHOLE,
     "models/_cluster_rounds.py:PublicStart.of_rows": WHOLE,
     "models/_clusters.py": TREE,
     "models/_clusters.py:BaseClusterModel._cosines": WHOLE,
     "models/_clusters.py:projected_rows": WHOLE,
     "models/_embedding.py:EmbeddingTopics._warn_fitted": FLAGS,
     "models/_hdp_sampler.py:DelayedCountSweeps.sweep": WHOLE,
+    "models/_labels.py:LabelCounts.table": "a table for readers, of released counts",
+    "models/_labels.py:_nearest": WHOLE,
+    "models/_labels.py:count_labels": FLAGS,
     "models/_local.py:LocalPrivateLDA._check_budget": FLAGS,
     "models/_local.py:LocalPrivateLDA._reports": WHOLE,
     "models/_local.py:LocalPrivateLDA.fit_prior": WHOLE,
     "models/_local.py:column_sums": WHOLE,
     "models/_local_sampler.py:PartOfBits.__init__": WHOLE,
-    "models/_labels.py:LabelCounts.table": "a table for readers, of released counts",
-    "models/_labels.py:_nearest": WHOLE,
     "models/_periods.py:TopicCounts.clear_periods": WHOLE,
     "models/_periods.py:TopicCounts.shares": "a table for readers, of released counts",
     "models/_topics.py": TREE,
@@ -85,6 +94,9 @@ EXCEPTIONS = {
     "priors/_public.py:_association": WHOLE,
     "priors/_public.py:checked_numbers": FLAGS,
     "priors/_seeding.py": "linear_sum_assignment only adds, subtracts and compares",
+    "privacy/_accounting.py:_Parts.n_convolved": FLAGS,
+    "privacy/_accounting.py:_Parts.searches": FLAGS,
+    "privacy/_accounting.py:_few": FLAGS,
     "privacy/_filter.py:choose_filter": "powers of a half: exact",
     "privacy/_noise.py:_is_below": "mpmath, in as many bits as the decision needs",
     "privacy/_partition.py:select_words": FLAGS,
@@ -100,9 +112,9 @@ EXCEPTIONS = {
     "rounds/_bounds.py:equal_contributions": ONES + "; powers of order 1 or 2",
     "rounds/_bounds.py:scaled": WHOLE,
     "rounds/_bounds.py:unit_weights": ONES + "; powers of order 1 or 2",
-    "esteps/_methods.py:check_contribution": WHOLE,
     "semantics/_similarity.py:word_similarity": WHOLE,
     "semantics/_units.py:UnitMatrix.to_counts": ONES,
+    "vocabulary/_selection.py:refuse_repetitions": FLAGS,
     "vocabulary/_selection.py:unit_words": ONES,
 }
 
@@ -136,7 +148,8 @@ def called(node):
     """Return what a call does that may have other bits elsewhere, or None."""
     keywords = {key.arg: ast.unparse(key.value) for key in node.keywords}
     if isinstance(node.func, ast.Name):
-        return "pow()" if node.func.id == "pow" and len(node.args) == 2 else None
+        floats = node.func.id == "sum" or (node.func.id == "pow" and len(node.args) == 2)
+        return f"{node.func.id}()" if floats else None  # sum() compensates from Python 3.12 on
     if not isinstance(node.func, ast.Attribute):
         return None
     name = node.func.attr
@@ -208,6 +221,7 @@ def test_fits_and_guarantees_are_computed_by_what_has_the_same_bits_everywhere()
         "np.add.reduce(x)", "np.add.reduceat(x, y)", "np.argsort(x)", "x.argsort(axis=1)", "np.argpartition(x, 3)",
         "from math import log", "from numpy import exp", "from scipy import special", "sp.linalg.norm(x)",
         "scipy.special.digamma(x)", "pow(x, 0.3)", "rng.choice(9, p=x)", "math.sumprod(x, y)", "import numpy.linalg",
+        "sum(x)",
         "from sklearn.utils.extmath import safe_sparse_dot", "from sklearn.preprocessing import normalize",
     ],
 )  # fmt: skip

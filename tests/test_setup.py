@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not SETUP.exists(), reason="setup.py is in the s
     ids=["old Python", "Windows", "no compiler", "no headers"],
 )
 def test_a_machine_that_cannot_compile_is_told_what_to_do(machine, compiler, expected):
-    code = f"import runpy, sys; {machine}\nrunpy.run_path({str(SETUP)!r})"
+    code = f"import runpy, shutil, sys; {machine}\nrunpy.run_path({str(SETUP)!r})"
     environment = {**os.environ, "CC": compiler} if compiler else None
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60)
     assert done.returncode == 1

@@ -25,12 +25,15 @@ from skdplda.privacy._events import (
 ULP = 2.0**-52  # of doubles near 1
 OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have no finer bound
 DRAWN = 2.0**-40  # more than 2**50 noise values add to epsilon, and to delta in relation to it
-PLD_SLACK = 1e-12  # above the error of long FFT convolutions, measured against exact binomial sums: 1e-14
+# Above the error of a delta by FFT convolutions, at least and for each step: a coefficient's, of some 1e-16, grows with
+# the power that is taken of it. Measured against exact binomial sums: 2e-14 at 1,000 steps; at 20,000 2e-13 and, by
+# SciPy 1.18 with NumPy 2.5, 3e-12.
+PLD_SLACK, PLD_STEP_SLACK = 1e-12, 2e-15
 PLD_ERROR = 2.0**-32  # above that of a large delta, relative: machines differed by up to 2**-35
-PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take over
+PLD_LEAST_DELTA = 10  # slacks; below so many they would dominate: Renyi bounds take over
 # Beyond these, a privacy loss distribution is not made, and the bounds in closed form and of Renyi divergences are all
 # that there is. They bound the work on events that come out of files, and are far above what a fit or a search does.
-PLD_STEPS = 20_000  # rounding takes up to 2e-13 of delta there, 1.1e-12 at 100,000 steps: beyond the slack
+PLD_STEPS = 20_000
 PLD_POINTS = 2**25  # of all convolutions, some 5 s
 LARGEST_SIGMA, SMALLEST_RATE = 1e50, 1e-50  # of sampled noise
 MOST_CHECKED, FINER = 12, 8  # kinds of parts in the lines by which a reader checks a number, and their grid
@@ -76,6 +79,16 @@ class _Parts(NamedTuple):
     def has_sampled(self):
         """Whether a part is sampled, or a run that is selected has one: there are formulas at whole orders only."""
         return bool(self.sampled or any(run.sampled for (run, _, _), _ in self.selected))
+
+    @property
+    def n_convolved(self):
+        """Steps of a privacy loss distribution that are convolved one with another."""
+        return sum(count for _, count in (*self.pure, *self.sampled))
+
+    @property
+    def slack(self):
+        """What the rounding of a privacy loss distribution may take from a delta."""
+        return max(PLD_SLACK, PLD_STEP_SLACK * self.n_convolved)
 
     @property
     def unsampled(self):
@@ -324,9 +337,9 @@ def _epsilon(parts, delta):
         if not parts.needs_orders:
             bounds.append(_zcdp_epsilon(parts.concentrated, parts.xi, delta))
             bounds.append(parts.pure_sum + _zcdp_epsilon(parts.rho + parts.precision / 2, parts.xi, delta))
-        losses = _loss_distribution(parts) if delta >= PLD_LEAST_DELTA else None
+        losses = _loss_distribution(parts) if delta >= PLD_LEAST_DELTA * parts.slack else None
         if losses is not None:
-            left = delta * (1 - PLD_ERROR) - PLD_SLACK
+            left = delta * (1 - PLD_ERROR) - parts.slack
             bits = max(12, min(PLD_BITS, 43 + math.frexp(delta)[1]))
             bounds.append(rounded_up(losses.get_epsilon_for_delta(left) * OUTWARDS, bits))
         if parts.needs_orders and not (losses is not None and bounds[-1] < math.inf):
@@ -358,9 +371,9 @@ def _delta(parts, epsilon):
             bounds.append(_zcdp_delta(parts.rho + parts.precision / 2, parts.xi, rest))
     losses = _loss_distribution(parts)
     if losses is not None:
-        found = float(losses.get_delta_for_epsilon(epsilon)) * (1 + PLD_ERROR) + PLD_SLACK
+        found = float(losses.get_delta_for_epsilon(epsilon)) * (1 + PLD_ERROR) + parts.slack
         bounds.append(max(rounded_up(found, PLD_BITS), math.ceil(found / PLD_STEP) * PLD_STEP))
-    if parts.needs_orders and (losses is None or min(bounds) < PLD_LEAST_DELTA):
+    if parts.needs_orders and (losses is None or min(bounds) < PLD_LEAST_DELTA * parts.slack):
         if parts.sampled:
             bounds.append(_delta(parts.unsampled, epsilon))
         with np.errstate(over="ignore"):
@@ -463,7 +476,7 @@ def _loss_distribution(parts):
     if parts.rho or parts.xi or parts.selected:
         return None
     interval = _grid_interval(parts)
-    if sum(count for _, count in (*parts.pure, *parts.sampled)) > PLD_STEPS or _points(parts, interval) > PLD_POINTS:
+    if parts.n_convolved > PLD_STEPS or _points(parts, interval) > PLD_POINTS:
         return None
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.dp_event import DiscreteLaplaceDpEvent
