@@ -310,14 +310,8 @@ ShardedCounts
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
-        groups : array-like of shape (n_documents,), default=None
-            As in `fit`.
-        counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
-            As in `fit`.
-        word_vectors : array-like of shape (n_words, n_features), default=None
-            As in `fit`.
+        X, groups, counts, word_vectors : as in `fit`
+            The documents; as in `fit`.
         released : {"topics", "centre", "words", "cluster_words"}, default="topics"
             Sizes and sums of directions by cluster, of all documents, word totals, or word counts by cluster. Clusters
             are those of the start.
@@ -325,8 +319,7 @@ ShardedCounts
         Returns
         -------
         sums : skdplda.rounds.Bounded
-            Its `total` is the sum of the units' contributions in fixed point, `norm` the order of the norm in which
-            each of them is bounded, and `bound` the bound.
+            `total`, the sum of contributions in fixed point; `bound` of each, in the norm of order `norm`.
 
         Raises
         ------

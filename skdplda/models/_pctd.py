@@ -300,7 +300,10 @@ class PCTD(BaseRoundsModel):
 
     def _guarantee(self, unit, plan):
         if unit == "user" and self.noise != "statistics":
-            raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
+            raise ValueError(
+                f"groups must be None for noise={self.noise!r}, which protects single words; got groups."
+                " noise='statistics' protects all documents of a user."
+            )
         if self.noise == "statistics":
             prior = self._prior_assumption()
             guarantee = rounds_guarantee(

@@ -138,16 +138,16 @@ class PeriodsMixin:
 
         Parameters
         ----------
-        X : array-like, sparse matrix or sequence of str
-            The documents, as `transform` takes them.
+        X : as in `transform`
+            The documents.
         timestamps : array-like of shape (n_documents,)
             When each document was written: dates (in UTC without a zone), or numbers, as in `bins`.
         bins : array-like of shape (n_periods + 1,)
             Edges of the periods, increasing; a period holds its first edge. Published: choose them without looking.
         epsilon : float
             Privacy loss of the counts, for one document or user; a pure epsilon, without a delta. `inf`: exact counts.
-        groups : array-like of shape (n_documents,), default=None
-            As in `fit`.
+        groups : as in `fit`
+            The user of each document.
 
         Returns
         -------
@@ -174,26 +174,18 @@ class PeriodsMixin:
 
         Parameters
         ----------
-        X : array-like, sparse matrix or sequence of str
-            The documents, as `transform` takes them.
+        X : as in `transform`
+            The documents.
         y : array-like of shape (n_documents,)
             The class of each document; it counts nowhere if not among `classes`.
         classes : array-like of shape (n_classes,)
             The classes to count, all different. Published: not to be taken from the documents.
         epsilon, groups : as in `topics_over_time`
-            Of the counts.
 
         Returns
         -------
         counts : TopicCounts
             As from `topics_over_time`, with a row for each class.
-
-        Raises
-        ------
-        BudgetExceededError
-            If an open accountant cannot afford the release. No data were read.
-        ValueError
-            If classes are not different names, or arguments differ in length.
         """
         if classes is None or np.ndim(classes) != 1 or not len(classes):
             raise ValueError(

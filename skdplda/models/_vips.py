@@ -335,10 +335,8 @@ class VIPSLDA(BaseRoundsModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts, as in `fit`, with the same words in each batch. A batch without documents is one of empty
-            documents.
-        y : None
-            Ignored.
+            Word counts, with the same words in each batch. A batch without documents is one of empty documents.
+        y : ignored
         groups : array-like of shape (n_documents,), default=None
             The user of each document, in every batch or in none.
 
@@ -422,9 +420,7 @@ class VIPSLDA(BaseRoundsModel):
         return stated_guarantee(self, guarantee)
 
     def noise_deviation(self) -> dict[str, Any] | None:
-        """Standard deviation of the noise in a cell of the topic-word tables, without data.
-
-        As that of `PrivateCGSLDA`, whose divided budget this model has in full batches.
+        """Standard deviation of the noise in a cell of the topic-word tables, without data, as of `PrivateCGSLDA`.
 
         Returns
         -------
@@ -485,7 +481,9 @@ class VIPSLDA(BaseRoundsModel):
     def _takes_batches(self):
         """Whether there is a `partial_fit`; the error is the cause of the one that users see first."""
         if self.learning_method != "online":
-            raise AttributeError(f"partial_fit needs learning_method='online'; got {self.learning_method!r}.")
+            raise AttributeError(
+                f"partial_fit needs learning_method='online'; got {self.learning_method!r}, which is for fit."
+            )
         return True
 
     def _guarantee(self, unit, plan, stream=False):
@@ -618,9 +616,12 @@ def sampled_share(sampling_rate, batch_size, nominal_size):
     if batch_size is None:
         return 1.0 if sampling_rate is None else float(sampling_rate)
     if sampling_rate is not None:
-        raise ValueError("give batch_size or sampling_rate, not both: one follows from the other and nominal_size.")
+        raise ValueError(
+            f"give batch_size or sampling_rate, not both: one follows from the other and nominal_size; got"
+            f" batch_size={batch_size!r} and sampling_rate={sampling_rate!r}."
+        )
     if nominal_size is None:
-        raise ValueError(f"batch_size={batch_size} needs nominal_size, a public estimate of all documents.")
+        raise ValueError(f"batch_size={batch_size} needs nominal_size, a public estimate of all documents; got None.")
     if batch_size > nominal_size:
         raise ValueError(f"batch_size={batch_size} must be at most nominal_size={nominal_size}.")
     return batch_size / nominal_size
