@@ -295,6 +295,10 @@ WRONG = {
         "seed_words must map names.*got list",
     ),
     "no vectors": (lambda: WordVectorEmbedder({}).transform(TEXTS), "keyed_vectors must have one vector.*got shape"),
+    "a string of all words": (
+        lambda: WordVectorEmbedder((np.array("cat\ndog"), np.eye(2))).transform(TEXTS),
+        "keyed_vectors must be a pair .words, values.*got one string. Split it",
+    ),
     "an unknown language": (lambda: stop_words("klingon"), "languages must be among af, ar.*got .klingon"),
     "an embedder that is a name": (
         lambda: make_insights_pipeline(1.0, 1e-6, embedder="minilm").fit(TEXTS),

@@ -102,7 +102,7 @@ class TopicsMixin:
     def find_topics(
         self, word: str, feature_names: ArrayLike | None = None, *, word_vectors: PublicPrior | None = None
     ) -> pd.DataFrame:
-        """The topics of a word, the one in which most of its released occurrences lie first.
+        """The topics of a word: where it stands out of the noise, the largest share first; then the others, by its rank.
 
         Parameters
         ----------
@@ -157,7 +157,11 @@ class TopicsMixin:
             },
             index=pd.RangeIndex(len(mass), name="topic"),
         )
-        return table.sort_values("share", ascending=False, kind="stable")
+        table = table.sort_values("share", ascending=False, kind="stable")
+        if clear is None:
+            return table
+        hidden = table[table["noise"]].sort_values("rank", kind="stable")  # of these, shares are noise
+        return pd.concat([table[~table["noise"]], hidden])
 
     def topic_hierarchy(self) -> np.ndarray:
         """Which topics are nearest: a tree, by average linkage of `topic_distances`.

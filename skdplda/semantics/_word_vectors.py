@@ -231,5 +231,9 @@ def _pair(name, given):
     if isinstance(given, Mapping):
         return [str(word) for word in given], list(given.values())
     if isinstance(given, (tuple, list)) and len(given) == 2:
+        if isinstance(given[0], (str, bytes)) or np.ndim(given[0]) != 1:
+            raise ValueError(
+                f"{name} must be a pair (words, values), of a list of words; got one string. Split it first."
+            )
         return [str(word) for word in given[0]], given[1]
     raise ValueError(f"{name} must be a mapping by word or a pair (words, values); got a {type(given).__name__}.")
