@@ -102,7 +102,7 @@ class TopicsMixin:
     def find_topics(
         self, word: str, feature_names: ArrayLike | None = None, *, word_vectors: PublicPrior | None = None
     ) -> pd.DataFrame:
-        """The topics of a word: where it stands out of the noise, the largest share first; then the others, by its rank.
+        """The topics of a word: where it stands out of the noise, largest share first, then the others, by its rank.
 
         Parameters
         ----------

@@ -141,7 +141,7 @@ def _listed(items):
     return "; ".join(items) if items else "nothing stated"
 
 
-def mechanisms_of(texts):
+def mechanisms_of(said):
     """Return what several releases did, each kind once: how often, and the numbers in which they differ as a range.
 
     Examples
@@ -150,7 +150,7 @@ def mechanisms_of(texts):
     '2 releases, each for itself: noise of scale 2 to 4.5 on 5 sums; 1 release: none'
     """
     kinds = {}
-    for text in filter(None, texts):
+    for text in filter(None, said):
         kinds.setdefault(re.sub(r"\btimes\b", "time", NUMBER.sub("#", text)), []).append(text)
     if all(len(alike) == 1 for alike in kinds.values()):
         return "; ".join(alike[0] for alike in kinds.values())
@@ -161,13 +161,13 @@ def mechanisms_of(texts):
     return "; ".join(f"{many[len(alike)]}: {_alike(alike)}" for alike in kinds.values())
 
 
-def _alike(texts):
+def _alike(said):
     """Return one text for several that differ in numbers: each from the least to the greatest."""
-    columns = [sorted(set(numbers), key=_size) for numbers in zip(*map(NUMBER.findall, texts), strict=True)]
+    columns = [sorted(set(numbers), key=_size) for numbers in zip(*map(NUMBER.findall, said), strict=True)]
     ranges = iter([least if (least := column[0]) == column[-1] else f"{least} to {column[-1]}" for column in columns])
-    said = NUMBER.sub(lambda _: next(ranges), texts[0])
-    said = RANGES.sub(r"\1 to \2", said)  # of ranges: from the least to the greatest of all
-    return re.sub(r"(?<= to )(\d+) time\b", r"\1 times", said)
+    one = NUMBER.sub(lambda _: next(ranges), said[0])
+    one = RANGES.sub(r"\1 to \2", one)  # of ranges: from the least to the greatest of all
+    return re.sub(r"(?<= to )(\d+) time\b", r"\1 times", one)
 
 
 def _size(number):

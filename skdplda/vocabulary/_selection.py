@@ -120,7 +120,9 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         scales = _range(scale / p.grid for p in levels for scale in p.scales)
         thresholds = _range(t / p.grid for p in levels for t in p.thresholds)
         thresholds = f"the round's threshold, {thresholds}," if " to " in thresholds else thresholds
-        rounds = f"in {n_rounds} rounds, " if (n_rounds := sum(len(p.scales) for p in levels)) > 1 else ""
+        rounds = (
+            f"in {n_rounds} rounds, " if (n_rounds := len([scale for p in levels for scale in p.scales])) > 1 else ""
+        )
         judged = "a word whose mean weight until then is above" if plan.coefficients else "a word above"
         precisions = [p.grid / scale * (p.grid / scale) for p in levels for scale in p.scales]
         together = ""
