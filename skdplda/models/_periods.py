@@ -133,13 +133,11 @@ class PeriodsMixin:
         """Count the topics of private documents in periods of time: a small private release of its own.
 
         It spends `epsilon` on these documents, beside what the model has spent. A document outside of all periods, or
-        without a readable time, counts nowhere, and no message tells of it. Proof: "Topics over time" in the theory
-        guide, Theorem 1.
+        without a readable time, counts nowhere, and no message tells of it. Proof: theory guide, "Topics over time".
 
         Parameters
         ----------
         X : as in `transform`
-            The documents.
         timestamps : array-like of shape (n_documents,)
             When each document was written: dates (in UTC without a zone), or numbers, as in `bins`.
         bins : array-like of shape (n_periods + 1,)
@@ -147,7 +145,6 @@ class PeriodsMixin:
         epsilon : float
             Privacy loss of the counts, for one document or user; a pure epsilon, without a delta. `inf`: exact counts.
         groups : as in `fit`
-            The user of each document.
 
         Returns
         -------
@@ -158,8 +155,6 @@ class PeriodsMixin:
         ------
         BudgetExceededError
             If an open accountant cannot afford the release. No data were read.
-        ValueError
-            If bins are no increasing edges, or arguments differ in length.
         """
         edges = _checked_edges(bins)
         labels = edges[:-1].rename("period")
@@ -175,7 +170,6 @@ class PeriodsMixin:
         Parameters
         ----------
         X : as in `transform`
-            The documents.
         y : array-like of shape (n_documents,)
             The class of each document; it counts nowhere if not among `classes`.
         classes : array-like of shape (n_classes,)

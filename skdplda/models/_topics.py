@@ -73,7 +73,6 @@ class TopicsMixin:
         Parameters
         ----------
         n_words, feature_names : as in `top_words`
-            Words a topic, and the vocabulary.
 
         Returns
         -------
@@ -109,7 +108,6 @@ class TopicsMixin:
         word : str
             A word of the vocabulary, or one that public vectors know: the nearest of the vocabulary is taken.
         feature_names : as in `top_words`
-            The vocabulary.
         word_vectors : PublicPrior or None, default=None
             As by `PublicPrior.from_vectors`. None: those of the model's `prior`; a released model has none.
 
@@ -118,11 +116,6 @@ class TopicsMixin:
         topics : DataFrame of shape (n_components, 6)
             One row a topic, by number: "name"; "share" of the word's occurrences; "probability" of the word in the
             topic; "rank" there by relevance, from 1; "noise", whether it does not stand out there; "word", as found.
-
-        Raises
-        ------
-        ValueError
-            If the word is not in the vocabulary, and no vectors say what is near to it.
         """
         names = self._names_of_words(feature_names)
         found = np.flatnonzero(names == word)
@@ -182,17 +175,12 @@ class TopicsMixin:
         Parameters
         ----------
         names : dict or sequence of str
-            Names by number, or former name, of the topics that get one; or one name for each topic.
+            Names by number, or former name, of the topics that get one; or one name for each topic. All must differ.
 
         Returns
         -------
         model : estimator
             A copy with these names. This model does not change.
-
-        Raises
-        ------
-        ValueError
-            If there is no such topic, two would have one name, or one of a released model has control characters.
         """
         model = copy_of_fitted(self)
         model.topic_names_ = self._new_names(names)
@@ -293,7 +281,6 @@ class TopicsMixin:
         Parameters
         ----------
         X : as in `transform`
-            The documents.
 
         Returns
         -------

@@ -180,8 +180,7 @@ class VIPSLDA(BaseRoundsModel):
         File to resume an interrupted fit from, without spending again; as private as the data, and removed at the end.
         Affects privacy: no.
     callback : callable or None, default=None
-        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
-        privacy: no.
+        Called with a released `RoundReport` (`n_done`, `n_rounds`, `table`) after each round. Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
@@ -322,15 +321,9 @@ class VIPSLDA(BaseRoundsModel):
     def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
 
-        The first call charges the budget of all `max_iter` steps. Pickle the model between steps, and a stream that
-        was killed goes on from there without spending again. Until the last step the pickle holds the key of the noise,
-        and is as private as the data. A step that is taken again, by a copy, with the same batch is the same release;
-        with another batch it is refused, as far as this process or an open accountant knows of the first one. Go on
-        from one copy, the last.
-
-        There is no gain from sampling: a document (user) may come in every batch, or in at most `max_visits`. In which
-        batch it comes must depend neither on other documents (users) nor on the model: cut a stream by time, or by a
-        coin for each document, but not at every thousandth document.
+        The first call charges the budget of all `max_iter` steps. Pickle the model between steps, to go on without
+        spending again, and keep that pickle like the data. In which batch a document (user) comes must depend neither
+        on others nor on the model: cut a stream by time. The guide has more on streams.
 
         Parameters
         ----------
