@@ -35,7 +35,7 @@ SIZE_NOTES = {
 }
 CLUSTER_NOTE = (
     "These are of the added noise, by which a number may be negative, and of how far clusters still moved. A cluster"
-    " below three deviations comes last."
+    " whose size or words noise alone would reach in one of twenty cases comes last."
 )
 SUBJECTS = {  # what is hidden, by unit and adjacency
     ("document", "add-remove"): "whether any one document was part of the collection",
@@ -187,7 +187,9 @@ class _Shown:
         self.words, self.noisy = (np.take_along_axis(found, order, axis=1) for found in (words, noisy))
 
     def of(self, topic):
-        """Return the name of a topic and its first words, as HTML."""
+        """Return the name of a topic, and its first words where they are not the name, as HTML."""
+        if set(self.info["name"].iloc[topic].split(", ")) <= {*map(str, self.words[topic])}:
+            return escape(self.labels[topic])
         return f"{escape(self.labels[topic])} ({', '.join(map(plain, self.first(topic)))})"
 
     def first(self, topic):
@@ -355,11 +357,9 @@ def _levels(shown):
     first, *others = shown.levels.columns
     rows = []
     for name, group in shown.levels.groupby(first, sort=False):
-        share = f"{100 * shown.sizes[group.index].sum():.1f} %"
         for middle, members in group.groupby(others[0], sort=False):
             own = "; ".join(plain(shown.labels[topic]) for topic in members.index)
-            rows.append([plain(name), plain(middle), own, share])
-            share = ""
+            rows.append([plain(name), plain(middle), own, f"{100 * shown.sizes[members.index].sum():.1f} %"])
     text = (
         "<p>Clusters of clusters, by their distance, each with the words that its clusters share most of. This costs no"
         " privacy: it is made of what is on this page.</p>"
@@ -405,8 +405,8 @@ def _map(shown):
         f"{shown.title(a)} and {shown.title(b)}, distance {far:.2f}" for a, b, far in pairs
     )
     names = [
-        shown.first(topic) if label == f"{noun.title()} {topic}" else [label]
-        for topic, label in enumerate(shown.labels)
+        shown.first(topic) if name == f"topic_{topic}" else name.split(", ")  # the circle has the number
+        for topic, name in enumerate(shown.info["name"])
     ]
     tips = [f"{shown.labels[topic]}: {', '.join(map(str, shown.words[topic][:5]))}" for topic in kept]
     texts = [names[topic] for topic in kept]
