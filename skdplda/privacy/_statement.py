@@ -106,8 +106,9 @@ def check_code(guarantee):
     lines = check_of(guarantee.event)
     if not lines:
         return ""
+    beside = f" + {guarantee.event_delta!r}" if guarantee.event_delta else ""
     lines += [
-        f"delta = accountant.get_delta({guarantee.epsilon!r}) + {guarantee.event_delta!r}",
+        f"delta = accountant.get_delta({guarantee.epsilon!r}){beside}",
         f'print(f"delta is {{delta:.3g}} and was stated as {guarantee.delta!r}{LEFT * (not guarantee.delta)}")',
     ]
     return "\n".join(
