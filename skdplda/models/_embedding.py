@@ -248,8 +248,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
 ShardedCounts
             Embeddings, one row a document, by a public model that sees one text at a time. A `numpy.memmap` is read
             block by block. Blocks of embeddings or of `EmbeddedTexts` are fitted on the workers of a Dask cluster.
-        y : None
-            Ignored.
+        y : ignored
         groups : array-like of shape (n_documents,), default=None
             The user of each document: the guarantee then is for all documents of one user together.
         counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
