@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval as AnyInterval
 from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from skdplda._checks import LARGEST_COUNT, check_structure, is_integer, is_real
+from skdplda._checks import LARGEST_COUNT, check_structure, is_integer, is_real, kind_of
 from skdplda._types import Function
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
@@ -397,12 +397,12 @@ def check_counts(estimator, X, *, reset):
     """
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
-            f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
+            f"{type(estimator).__name__} takes these data as a matrix in memory; got {kind_of(X)}, which is on"
             " workers. Call compute() on it, or map the method over its blocks."
         )
     if hasattr(type(X), "blocks"):  # `DiskCounts`
         raise TypeError(
-            f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
+            f"{type(estimator).__name__} takes these data as a matrix in memory; got {kind_of(X)}, which is on"
             " disk. VIPSLDA fits documents on disk, and transform of any model takes them."
         )
     X = check_matrix(estimator, X, reset=reset)

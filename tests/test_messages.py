@@ -85,7 +85,7 @@ WRONG = {
     ),
     "counts to units": (
         lambda: SemanticUnitVectorizer().fit(X),
-        "words of a document must be str; got a int64. Give texts, or",
+        "words of a document must be str; got an int64. Give texts, or",
     ),
     # Groups.
     "a column's name as groups": (lambda: VIPSLDA(**P).fit(X, groups="patient"), "groups must.*got a str. Give a list"),
@@ -214,7 +214,7 @@ WRONG = {
         "earlier must be a fitted model, or.*load_released.*got a str",
     ),
     "warm start with other topics": (lambda: warm_started(VIPSLDA(5), MODEL), "n_components must be 2.*got 5"),
-    "report of nothing": (lambda: report(3, "page.html"), "model must be a fitted topic model.*got a int"),
+    "report of nothing": (lambda: report(3, "page.html"), "model must be a fitted topic model.*got an int"),
     "a table that is none": (
         lambda: TopicPathsDisplay(topics=[1, 2]).plot(),
         "topics must be the table that follow_topics returns; got a list",

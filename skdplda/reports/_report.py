@@ -12,6 +12,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from skdplda._checks import kind_of
 from skdplda._files import whole_file
 from skdplda._types import PathLike
 from skdplda.metrics import topic_distances, topic_map
@@ -117,8 +118,8 @@ def report(
     missing = [name for name in ("top_words", "topic_info", "topic_hierarchy") if not hasattr(model, name)]
     if missing:
         raise TypeError(
-            f"model must be a fitted topic model, a pipeline that ends in one, or a released one; got a"
-            f" {type(model).__name__} without {missing[0]}."
+            f"model must be a fitted topic model, a pipeline that ends in one, or a released one; got"
+            f" {kind_of(model)} without {missing[0]}."
         )
     shown = _Shown(model, feature_names)
     title = f"{shown.noun.title()}s" if title is None else title
