@@ -20,6 +20,12 @@ def is_real(value):
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
+def kind_of(value):
+    """Return the type of a value with its article, as an error says it."""
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
 def at_most(n_jobs):
     """Return joblib's number of processes, at most four a core; None and negative numbers stay what they are."""
     return n_jobs if n_jobs is None else min(n_jobs, MOST_THREADS)

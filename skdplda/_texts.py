@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from skdplda._checks import kind_of
 from skdplda._warnings import warn
 
 DEFAULT_STOP_WORDS = "english"
@@ -86,7 +87,7 @@ def check_texts(documents, name="raw_documents", *, input="content", own=False):
     if isinstance(documents, (str, bytes)):
         raise ValueError(f"{name} must be an iterable of documents; got one string. Put it into a list.")
     if not hasattr(documents, "__iter__"):
-        raise ValueError(f"{name} must be an iterable of documents; got a {type(documents).__name__}.")
+        raise ValueError(f"{name} must be an iterable of documents; got {kind_of(documents)}.")
     return _Checked(documents, name, input, own)
 
 

@@ -19,12 +19,13 @@ from sklearn.utils._param_validation import Interval as AnyInterval
 from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from skdplda._checks import LARGEST_COUNT, check_structure, is_integer, is_real
+from skdplda._checks import LARGEST_COUNT, check_structure, is_integer, is_real, kind_of
 from skdplda._types import Function
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
+    "COLUMNS",
     "HIDDEN",
     "PRIOR",
     "SEED",
@@ -59,6 +60,7 @@ __all__ = [
 
 # Control characters, separators of lines, and marks that turn the direction of writing.
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+COLUMNS = "give the columns of fit, in its order; CountVectorizer(vocabulary=words) counts given words."
 MISSING = "groups has missing entries; give each document of unknown origin a group of its own."
 VOID = {"nan", "none", "null", "nat", "na", "n/a", "<na>"}  # texts that missing values become
 WIDE = 1000  # columns of integers, from which on a sparse matrix is of counts: no embedding is like that
@@ -215,6 +217,10 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
         kind, said = type(error), re.sub(r"(?s)(to float: ).*", r"\1a text", str(error))
         said = re.sub(r"(?s)array=.*\n(?=Reshape)", "", said)
         said = re.sub(r"(?s)(contains NaN\.).*", r"\1 Put 0 where a word does not occur.", said)
+        said = re.sub(
+            r"( sample\(s\).* while a minimum of .* is required.*)\.$", r"\1: give at least one document.", said
+        )
+        said = re.sub(r"(is expecting \d+ features as input)\.$", rf"\1: {COLUMNS}", said)
         said = re.sub(r"(?s)(Complex data not supported)\n.*", r"\1: X must hold real numbers.", said)
         if re.search(r"to float: |float\(\) argument|with a sequence", said):
             said = f"X must be a matrix of numbers, and an entry is none: {said.rstrip('.')}."
@@ -391,12 +397,12 @@ def check_counts(estimator, X, *, reset):
     """
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
-            f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
+            f"{type(estimator).__name__} takes these data as a matrix in memory; got {kind_of(X)}, which is on"
             " workers. Call compute() on it, or map the method over its blocks."
         )
     if hasattr(type(X), "blocks"):  # `DiskCounts`
         raise TypeError(
-            f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
+            f"{type(estimator).__name__} takes these data as a matrix in memory; got {kind_of(X)}, which is on"
             " disk. VIPSLDA fits documents on disk, and transform of any model takes them."
         )
     X = check_matrix(estimator, X, reset=reset)

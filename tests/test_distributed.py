@@ -393,7 +393,7 @@ def test_bad_sources(X, client, tmp_path):
         PriTopLDA().fit(ShardedCounts([dask.delayed(X)]))
     with pytest.raises(TypeError, match="VIPSLDA takes these data as a matrix in memory; got a ShardedCounts"):
         VIPSLDA(learning_method="online").partial_fit(ShardedCounts([dask.delayed(X)]))
-    with pytest.raises(TypeError, match=r"takes these data as a matrix in memory; got a Array.*compute\(\)"):
+    with pytest.raises(TypeError, match=r"takes these data as a matrix in memory; got an Array.*compute\(\)"):
         PrivateCGSLDA(epsilon=np.inf, max_iter=1).fit(X).transform(da.from_array(X.toarray()))
 
 

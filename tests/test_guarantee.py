@@ -284,7 +284,11 @@ def test_composition_unites_words_and_keeps_the_weakest_status():
     assert proven.compose(claimed).status == claimed.compose(proven).status == "claimed"
     assert total.released == ("a", "b", "c")
     assert (total.assumptions, total.not_covered) == (("x",), ("n",))
-    assert (total.mechanism, total.reason, total.reference) == ("gaussian; laplace", "why", "R")
+    assert (total.mechanism, total.reason, total.reference) == (
+        "2 releases, each for itself: gaussian; 1 release: laplace",
+        "why",
+        "R",
+    )
 
 
 def test_a_review_is_told_and_covers_no_more_than_was_reviewed():
@@ -653,3 +657,18 @@ def test_a_check_program_runs_or_is_not_printed(event, has_program):
     if code:
         exec(code, found := {})
         assert 0.9 * guarantee.delta < found["delta"] < 1.001 * guarantee.delta
+
+
+def test_a_year_of_releases_is_a_line_and_hides_no_number():
+    """Kinds of releases stand once, with how many there were, and each number from its least to its greatest."""
+    said = [
+        f"noise of scale {4 + month} to {20 - month} on {month + 1} sums (votes, {month + 1} time)"
+        for month in range(3)
+    ]
+    said = [text.replace("2 time", "2 times").replace("3 time", "3 times") for text in said]
+    year = [PrivacyGuarantee(epsilon=0.1, mechanism=text) for text in [*said, "another"]]
+    told = year[0].compose(*year[1:]).mechanism
+    assert told == (
+        "3 releases, each for itself: noise of scale 4 to 20 on 1 to 3 sums (votes, 1 to 3 times); 1 release: another"
+    )
+    assert year[0].compose(year[0]).mechanism == f"2 releases, each for itself: {said[0]}"

@@ -120,7 +120,7 @@ def test_nothing_to_read(tmp_path):
 def test_misuse_is_refused(tmp_path):
     with pytest.raises(TypeError, match="put a single one into a list"):
         read_reports(tmp_path / "one", WORDS, EXACT)
-    with pytest.raises(TypeError, match="split it first"):
+    with pytest.raises(TypeError, match="Split it first"):
         make_report("word1 word2", WORDS, EXACT)
     with pytest.raises(ValueError, match="got 'a' 2 times"):
         make_report(["a"], ["a", "b", "a"], EXACT)

@@ -197,7 +197,7 @@ def test_nothing_held_out_is_said(topics, X):
         ([[1, 2**31]], "X must hold non-negative integer counts"),
         ([["a", "b"]], "X must"),
         ([1, 2], "X must have two dimensions"),
-        ([[1, 2, 3]], "got 3 and 2 columns"),
+        ([[1, 2, 3]], "2 columns; got 3"),
     ],
 )
 def test_refuses_what_is_no_count(X, message):

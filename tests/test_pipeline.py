@@ -268,7 +268,7 @@ def test_steps_of_a_plain_pipeline_with_different_users_have_no_statement():
             ask(pipeline)
     pipeline["topics"].fit(pipeline["words"].transform(TEXTS), groups=OTHERS)  # paid for again, with one set of users
     told = privacy_guarantee(pipeline)
-    assert told.unit == "user" and "'words', 'topics' were given the same groups" in told.assumptions
+    assert told.unit == "user" and "the steps 'words' and 'topics' were given the same groups" in told.assumptions
     again = clone(pipeline).fit(TEXTS, words__groups=USERS, topics__groups=[f"u{user:04}" for user in USERS])
     assert privacy_guarantee(again).status == "proven"  # the same users, by other names in the same order
 

@@ -333,7 +333,7 @@ def test_mixed_units_are_refused():
 
 def test_that_groups_are_the_same_is_an_assumption():
     pipeline = make_pipeline(DPCountVectorizer(), lda())
-    told = "'dpcountvectorizer', 'privatecgslda' were given the same groups"
+    told = "the steps 'dpcountvectorizer' and 'privatecgslda' were given the same groups"
     assert told in privacy_guarantee(pipeline, groups=True).assumptions
     assert told not in privacy_guarantee(pipeline).assumptions
 

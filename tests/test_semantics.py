@@ -123,7 +123,7 @@ def test_bad_text():
         ([None], "got NoneType"),
         ([3.5], "got float"),
         ([b"cat"], "got bytes"),
-        ([["cat", 1]], "must be str; got a int"),
+        ([["cat", 1]], "must be str; got an int"),
         ([[["cat"], "dog"]], "one that has both"),
         ([[[["cat"]]]], "must be str; got"),
     ],

@@ -44,7 +44,7 @@ NO_TEXTS = [
     ("apple pear", "got one string. Put it into a list"),
     (b"apple pear", "got one string"),
     (None, "got a NoneType"),
-    (3, "got a int"),
+    (3, "got an int"),
     *(([*FRUIT[:7], missing, *FRUIT], "row 7, counted from 0") for missing in (None, float("nan"), pd.NA, pd.NaT, 3)),
     (pd.Series([*FRUIT[:7], None]), "row 7, counted from 0, has none"),
     ([["apple"]], "type list. Lists of words need analyzer=list"),

@@ -164,7 +164,7 @@ def test_topics_have_the_names_that_they_are_given(model):
     assert model.top_words(1).index.tolist() == ["fruit", "topic_1", "metal"]
     model.set_output(transform="pandas")
     assert model.transform([[1, 0, 0, 0]]).columns.tolist() == ["fruit", "topic_1", "metal"]
-    for names, match in (({9: "x"}, "no topic 9"), ({0: "metal"}, "must differ"), (["a"], "3 str"), ({0: ""}, "3 str")):
+    for names, match in (({9: "x"}, "got 9"), ({0: "metal"}, "must differ"), (["a"], "3 str"), ({0: ""}, "3 str")):
         with pytest.raises(ValueError, match=match):
             model.rename_topics(names)
     assert model.get_feature_names_out()[0] == "fruit"
@@ -178,7 +178,7 @@ def test_merged_topics_are_means_by_size(model):
     assert merged.get_feature_names_out().tolist() == ["fruit", "topic_2"]
     np.testing.assert_allclose(merged.signal_to_noise_[0], (np.array(SIGNAL[0]) + SIGNAL[1]) / np.sqrt(2), rtol=1e-6)
     assert len(model.topic_word_) == 3 and merged.privacy_guarantee_ == model.privacy_guarantee_
-    for groups, match in (([[0, 1], [1, 2]], "once at most"), ([[0, 0]], "once at most"), ([[0, 7]], "no topic 7")):
+    for groups, match in (([[0, 1], [1, 2]], "once at most"), ([[0, 0]], "once at most"), ([[0, 7]], "got 7")):
         with pytest.raises(ValueError, match=match):
             model.merge_topics(groups)
 
@@ -252,3 +252,17 @@ def test_a_single_topic_is_not_marked_as_noise(model, corpus):
     for one in (fitted, release(fitted, feature_names=[f"word{i}" for i in range(40)])):
         assert one.topic_info()["signal_to_noise"].isna().all() and one.topic_info()["noise"].isna().all()
         assert not one.top_words(3, mark_noise=True).map(lambda word: "(" in word).to_numpy().any()
+
+
+def test_topics_where_a_word_is_noise_are_no_first_answer():
+    """Shares of what does not stand out are noise: such topics come after the others, by rank."""
+    topics = ReleasedTopicModel(
+        [[0.1, 0.9, 0.0], [0.5, 0.3, 0.2], [0.2, 0.4, 0.4], [0.7, 0.1, 0.2]],
+        ["car", "road", "disk"],
+        privacy_guarantee=PrivacyGuarantee(epsilon=1.0),
+        topic_sizes=[0.3, 0.1, 0.1, 0.5],
+        signal_to_noise=[[9.0] * 3, [0.1] * 3, [9.0] * 3, [0.1] * 3],
+    )
+    found = topics.find_topics("car")  # masses 0.03, 0.05, 0.02, 0.35: the largest share is not clear
+    assert found.index.tolist() == [0, 2, 3, 1] and found["noise"].tolist() == [False, False, True, True]
+    assert found["rank"].loc[[3, 1]].is_monotonic_increasing

@@ -108,7 +108,7 @@ def load_uci_bow(docword: PathLike, vocabulary: PathLike | Sequence[str] | None 
     [[4, 0, 1], [0, 2, 0]]
     """
     path = os.fspath(docword)
-    content = io.BytesIO(_read_bytes(path))
+    content = io.BytesIO(_read_bytes(path, "docword"))
     n_documents, n_words, n_entries = (_header_value(path, number, content.readline()) for number in (1, 2, 3))
     body = content.tell()
     table = _parse_entries(content)
@@ -249,7 +249,7 @@ def load_20newsgroups(
 
     texts, labels, names = [], [], set()
     path = os.fspath(path)
-    for number, line in enumerate(io.BytesIO(_read_bytes(path)), start=1):
+    for number, line in enumerate(io.BytesIO(_read_bytes(path, "path")), start=1):
         try:
             post = json.loads(line)
             split, label, text = post["split"], post["label"], post["text"]
@@ -266,12 +266,17 @@ def load_20newsgroups(
     return Bunch(data=texts, target=target, target_names=target_names)
 
 
-def _read_bytes(path):
+def _read_bytes(path, name):
     """Return the content of a file, decompressed as its name says."""
     opener = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
     try:
         with opener(path, "rb") as file:
             return file.read()
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{name} must name a file of the corpus, plain, .gz or .xz; there is no file {path!r}. Give its path, seen"
+            f" from {os.getcwd()!r}."
+        ) from None
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise ValueError(f"{path}: the compressed file is truncated or damaged ({error}).") from None
 
@@ -340,7 +345,7 @@ def _read_vocabulary(vocabulary, path, n_words):
     if vocabulary is None:
         words = [f"word{i}" for i in range(1, n_words + 1)]
     elif isinstance(vocabulary, (str, os.PathLike)):
-        words = _read_bytes(os.fspath(vocabulary)).decode("utf-8").split("\n")
+        words = _read_bytes(os.fspath(vocabulary), "vocabulary").decode("utf-8").split("\n")
         words = [word.strip() for word in words]
         while words and not words[-1]:
             words.pop()

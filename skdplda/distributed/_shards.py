@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from skdplda._checks import kind_of
 from skdplda._optional import import_optional
 from skdplda._validation import check_block, check_embeddings, check_same_rows
 from skdplda.datasets import DiskCounts, open_counts
@@ -132,7 +133,7 @@ def _sources(source):
         source = [item.path if isinstance(item, DiskCounts) else item for item in source]
         for item in source:
             if not isinstance(item, (str, os.PathLike)) and not any(hasattr(type(item), kind) for kind in kinds):
-                raise TypeError(f"source must hold paths, Delayed blocks or Futures; got a {type(item).__name__}.")
+                raise TypeError(f"source must hold paths, Delayed blocks or Futures; got {kind_of(item)}.")
         return [os.path.abspath(item) if isinstance(item, (str, os.PathLike)) else item for item in source]
     raise TypeError(
         "source must be a Dask Array, a Dask Bag or a list of paths, Delayed blocks or Futures; got a"

@@ -94,7 +94,7 @@ def make_report(words: Iterable[str], vocabulary: Sequence[str], randomizer: Any
     45
     """
     if isinstance(words, (str, bytes)):
-        raise TypeError("words must be the words of a document, not one string: split it first.")
+        raise TypeError("words must be a list of the words of a document; got one string. Split it first.")
     header, column = _header(randomizer, vocabulary), {word: i for i, word in enumerate(vocabulary)}
     present = np.array(sorted({column[word] for word in words if word in column}), dtype=np.int32)
     shape = (1, len(column))

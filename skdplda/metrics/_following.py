@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from skdplda._arithmetic import ndtri
-from skdplda._checks import is_real
+from skdplda._checks import is_real, kind_of
 from skdplda._types import ArrayLike, Sequence
 
 BORN = 4.0  # times what the size of the period before makes expect, at least; for deaths, at most one part in as many
@@ -241,7 +241,7 @@ def _rows(model):
         return np.asarray(model.cluster_centers_, dtype=float), "clusters"
     if hasattr(model, "fit") and not hasattr(model, "topic_word_"):
         raise ValueError(
-            f"models must be fitted ones with topics or clusters; got a {type(model).__name__}. Of a pipeline give the"
+            f"models must be fitted ones with topics or clusters; got {kind_of(model)}. Of a pipeline give the"
             " last step."
         )
     rows = np.asarray(getattr(model, "topic_word_", model), dtype=float)

@@ -318,7 +318,8 @@ def _check_distributions(table, name):
 def _check_vocabulary(X, topic_word):
     if X.shape[1] != topic_word.shape[1]:
         raise ValueError(
-            f"X and the topics must have the same words, got {X.shape[1]} and {topic_word.shape[1]} columns."
+            f"X must have the words of the topics, in their order: {topic_word.shape[1]} columns; got {X.shape[1]}."
+            " Count the topics' words."
         )
 
 

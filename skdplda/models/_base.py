@@ -17,6 +17,7 @@ from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._texts import words_of
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
+    COLUMNS,
     PRIOR,
     SEED,
     THREADS,
@@ -109,17 +110,12 @@ class BaseTopicModel(
         Parameters
         ----------
         X : array-like, sparse matrix or DiskCounts of shape (n_documents, n_words)
-            Word counts; for `PCTD` a `UnitMatrix`, too.
+            Word counts, of the words of `fit`; for `PCTD` a `UnitMatrix`, too.
 
         Returns
         -------
         doc_topic : ndarray of shape (n_documents, n_components)
             Rows sum to 1. An empty document gets the prior's mean.
-
-        Raises
-        ------
-        ValueError
-            If X is no matrix of counts or has another number of words, or the model is not fitted (`NotFittedError`).
         """
         check_is_fitted(self)
         if isinstance(X, DiskCounts):
@@ -151,8 +147,7 @@ class BaseTopicModel(
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
             Word counts of documents that were not used to fit.
-        y : None
-            Ignored.
+        y : ignored
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of each document.
         method : {"document-completion", "fold-in"}, default="document-completion"
@@ -173,7 +168,6 @@ class BaseTopicModel(
         Parameters
         ----------
         X, method : as in `score`
-            The documents, and what is held out of them.
 
         Returns
         -------
@@ -196,7 +190,6 @@ class BaseTopicModel(
         Parameters
         ----------
         X, y, sample_weight, method : as in `score`
-            The documents, and what is held out of them.
 
         Returns
         -------
@@ -217,9 +210,7 @@ class BaseTopicModel(
         return self.topic_word_
 
     def to_gensim(self, feature_names: ArrayLike | None = None) -> Any:
-        """Make a gensim `LdaModel` of the fitted topics.
-
-        It holds released values only, and cannot be updated: that would be a fit without noise.
+        """Make a gensim `LdaModel` of the topics. It cannot be updated: that would be a fit without noise.
 
         Parameters
         ----------
@@ -283,7 +274,7 @@ class BaseTopicModel(
         if n_words != self.n_features_in_:
             raise ValueError(
                 f"X has {n_words} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
-                " as input."
+                f" as input: {COLUMNS}"
             )
 
     def _held_out(self, X):
@@ -381,9 +372,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
     def fit(
         self, X: Matrix, y: Any = None, groups: ArrayLike | None = None, *, transcript: PathLike | None = None
     ) -> Self:
-        """Fit the topics.
-
-        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+        """Fit the topics. An open `PrivacyAccountant` is checked before X is read and charged before the first release.
 
         Parameters
         ----------
@@ -391,8 +380,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             Word counts over a public, or privately selected, vocabulary; for `PCTD` a `UnitMatrix`, for `VIPSLDA` a
             `skdplda.datasets.DiskCounts`, too, which must not change meanwhile. Shards stay on their workers. Of a
             document of more than 2**20 tokens so many take part; a count above 2**31 - 1 is taken as that.
-        y : None
-            Ignored.
+        y : ignored
         groups : array-like of shape (n_documents,), default=None
             The user of each document: the guarantee then is for all documents of one user together. Not for
             `PCTD(noise="units")`.
@@ -444,10 +432,8 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts.
-        groups : array-like of shape (n_documents,), default=None
-            As in `fit`.
+        X, groups : as in `fit`
+            The documents; as in `fit`.
         released : {"topics", "frequent", "words", "votes", "priors", "vector_votes", "vectors"}, default="topics"
             Which release; others than topics where releases divide the budget. "frequent": topics of the first half of
             the words. "vector_votes" and "vectors" need a `prior` of vectors.

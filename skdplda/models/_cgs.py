@@ -91,8 +91,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         File to resume an interrupted fit from, without spending again; as private as the data, and removed at the end.
         Affects privacy: no.
     callback : callable or None, default=None
-        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
-        privacy: no.
+        Called with a released `RoundReport` (`n_done`, `n_rounds`, `table`) after each round. Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
@@ -195,14 +194,11 @@ class PrivateCGSLDA(BaseRoundsModel):
     def noise_deviation(self) -> dict[str, Any] | None:
         """Standard deviation of the noise in a cell of the topic-word tables, without data.
 
-        The unit is that of `components_`: a document of 25 different words counts each of them once, and every
-        document (user) weighs the same. A cell far above the noise in the model is certainly not noise. With Gaussian
-        noise, and without `groups`, the numbers are those of a word of mean frequency: a word r times as frequent has
-        r ** (1 / 4) times the noise, where that is in [1 / 5, 5]. With Gaussian noise they are also those before
-        `components_` are shrunk, and the greatest that there may be: what is asked before topics, and with
-        `max_iter=None` how many rounds of topics there are, is up to the releases. They are about tables of all words.
-        What is asked before topics, such as tables of the frequent words alone, may have more noise, and is no part
-        of `components_`.
+        The unit is that of `components_`: a document of 25 different words counts each of them once, and every document
+        (user) weighs the same. A cell far above the noise in the model is certainly not noise. With Gaussian noise, and
+        without `groups`, the numbers are those of a word of mean frequency: a word r times as frequent has r ** (1 / 4)
+        times the noise, where that is in [1 / 5, 5]; and they are those before `components_` are shrunk, the greatest
+        that there may be. What is asked before topics may have more noise, and is no part of `components_`.
 
         Returns
         -------

@@ -66,13 +66,6 @@ class BaseClusterModel(BaseTopicModel):
         -------
         doc_topic : ndarray of shape (n_documents, n_components)
             Rows sum to 1. A row without a direction gets the clusters' shares.
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If X has another number of dimensions.
         """
         cosines, known = self._cosines(X)
         sizes = log(self._topic_sizes())
@@ -85,8 +78,7 @@ class BaseClusterModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
+        X : as in `transform`
 
         Returns
         -------
@@ -101,10 +93,8 @@ class BaseClusterModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
-        y : None
-            Ignored.
+        X : as in `transform`
+        y : ignored
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of each text.
 
@@ -112,11 +102,6 @@ class BaseClusterModel(BaseTopicModel):
         -------
         score : float
             From -1 to 1; 0 if no row has a direction.
-
-        Raises
-        ------
-        ValueError
-            If weights are of another number, negative or not finite, or X has another number of dimensions.
         """
         found = self.score_samples(X)
         weight = np.ones(len(found)) if sample_weight is None else check_sample_weight(sample_weight, len(found))
@@ -128,8 +113,7 @@ class BaseClusterModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
+        X : as in `transform`
 
         Returns
         -------
@@ -202,22 +186,14 @@ class BaseClusterModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
-        numbers : sequence of int or None, default=None
+        X : as in `transform`
+        numbers, feature_names : as in `topic_levels`
             As in `topic_levels`.
-        feature_names : array-like of str of shape (n_words,), default=None
-            As in `top_words`.
 
         Returns
         -------
         levels : DataFrame of shape (n_documents, n_levels)
             Names; None for a row without a direction.
-
-        Raises
-        ------
-        ValueError
-            As `topic_levels`, or if X has another number of dimensions.
         """
         levels = self.topic_levels(numbers, feature_names)
         found = levels.astype(object).reindex(self.predict(X)).reset_index(drop=True)
@@ -380,8 +356,7 @@ class BaseClusterModel(BaseTopicModel):
         Returns
         -------
         model : estimator
-            A copy with fewer clusters, whose `size_deviation_` has a number for each of them. This model does not
-            change.
+            A copy with fewer clusters, whose `size_deviation_` has a number for each of them.
 
         Raises
         ------

@@ -105,8 +105,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         File to resume an interrupted fit from, without spending again; as private as the data, and removed at the end.
         Affects privacy: no.
     callback : callable or None, default=None
-        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
-        privacy: no.
+        Called with a released `RoundReport` (`n_done`, `n_rounds`, `table`) after each round. Affects privacy: no.
     n_jobs : int or None, default=None
         Threads that draw noise. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
@@ -249,8 +248,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
 ShardedCounts
             Embeddings, one row a document, by a public model that sees one text at a time. A `numpy.memmap` is read
             block by block. Blocks of embeddings or of `EmbeddedTexts` are fitted on the workers of a Dask cluster.
-        y : None
-            Ignored.
+        y : ignored
         groups : array-like of shape (n_documents,), default=None
             The user of each document: the guarantee then is for all documents of one user together.
         counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
@@ -310,14 +308,8 @@ ShardedCounts
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
-        groups : array-like of shape (n_documents,), default=None
-            As in `fit`.
-        counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
-            As in `fit`.
-        word_vectors : array-like of shape (n_words, n_features), default=None
-            As in `fit`.
+        X, groups, counts, word_vectors : as in `fit`
+            The documents; as in `fit`.
         released : {"topics", "centre", "words", "cluster_words"}, default="topics"
             Sizes and sums of directions by cluster, of all documents, word totals, or word counts by cluster. Clusters
             are those of the start.
@@ -325,8 +317,7 @@ ShardedCounts
         Returns
         -------
         sums : skdplda.rounds.Bounded
-            Its `total` is the sum of the units' contributions in fixed point, `norm` the order of the norm in which
-            each of them is bounded, and `bound` the bound.
+            `total`, the sum of contributions in fixed point; `bound` of each, in the norm of order `norm`.
 
         Raises
         ------

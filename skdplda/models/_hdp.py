@@ -67,8 +67,7 @@ class BaseHybridLDA(BaseTopicModel):
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
             Word counts over a public, or privately selected, vocabulary. At most 2**20 tokens of a document take part.
-        y : None
-            Ignored.
+        y : ignored
 
         Returns
         -------

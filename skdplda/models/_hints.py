@@ -2,6 +2,7 @@
 
 import re
 from functools import wraps
+from typing import Any, Self
 
 PARAMETERS = {
     "evaluate_every": "it has no use here: a stopping rule on training data would be a release; leave it out",
@@ -25,15 +26,35 @@ PARAMETERS = {
 
 
 class HintsMixin:
-    """Errors for parameters of other packages say what to write instead."""
+    """Errors for parameters of other packages say what to write instead, and scikit-learn's methods take a line each.
+
+    What `help` shows of an estimator is then about it.
+    """
 
     def __init_subclass__(cls, **options):
+        """Give the constructor its hints."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = _hinting(cls.__init__)
         for name, request in list(vars(cls).items()):
             if name.startswith("set_") and name.endswith("_request") and not isinstance(request, _BriefRequest):
                 setattr(cls, name, _BriefRequest(request, name.removeprefix("set_").removesuffix("_request")))
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Call `fit(X, y, **fit_params)`, then `transform(X)`."""
+        return super().fit_transform(X, y, **fit_params)  # type: ignore[misc]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of an estimator in a parameter as `parameter__name`; returns self."""
+        return super().set_params(**params)  # type: ignore[misc]
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Let `transform` return "pandas" or "polars" data frames, or arrays by "default"; returns self."""
+        return super().set_output(transform=transform)  # type: ignore[misc]
+
+    def get_metadata_routing(self) -> Any:
+        """Return what a meta-estimator passes on, as in scikit-learn's guide."""
+        return super().get_metadata_routing()  # type: ignore[misc]
 
 
 class _BriefRequest:

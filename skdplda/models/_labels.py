@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from skdplda._checks import is_integer, is_real
+from skdplda._checks import is_integer, is_real, kind_of
 from skdplda._files import whole_file
 from skdplda._types import ArrayLike, Function, PathLike
 from skdplda._validation import check_groups, unit_of_documents
@@ -216,7 +216,7 @@ def count_labels(
     if not is_real(least_cosine) or not -1 <= least_cosine <= 1:
         raise ValueError(f"least_cosine must be a number from -1 to 1; got {least_cosine!r}.")
     if classify is not None and not callable(classify):
-        raise ValueError(f"classify must be a function of a text; got a {type(classify).__name__}.")
+        raise ValueError(f"classify must be a function of a text; got {kind_of(classify)}.")
     of_vectors = given is not None and not all(isinstance(value, str) for value in given)
     if sum((embedder is not None, classify is not None, of_vectors)) != 1:
         raise ValueError("give one of embedder, classify, and labels that are a mapping to vectors.")

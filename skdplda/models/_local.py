@@ -232,8 +232,7 @@ class LocalPrivateLDA(BaseTopicModel):
         X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
             Reports (ones and zeros), or word counts; see `input`. Reports of a `skdplda.distributed.ShardedCounts`, or
             of what it takes, stay on their workers, for `reconstruction="likelihood"`.
-        y : None
-            Ignored.
+        y : ignored
         groups : array-like of shape (n_documents,), default=None
             The user of each document, to check that none sends more than `reports_per_user`.
 
@@ -262,12 +261,8 @@ class LocalPrivateLDA(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            As in `fit`.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_documents,), default=None
-            As in `fit`.
+        X, y, groups : as in `fit`
+            Another batch; as in `fit`.
 
         Returns
         -------
@@ -276,9 +271,7 @@ class LocalPrivateLDA(BaseTopicModel):
 
         Raises
         ------
-        BudgetExceededError
-            As in `fit`.
-        ValueError
+        BudgetExceededError, ValueError
             As in `fit`, or if the randomizer is not the one of earlier batches.
         """
         return self._fit_batch(X, groups, first=not hasattr(self, "components_"))

@@ -93,8 +93,7 @@ class PCTD(BaseRoundsModel):
         "statistics" only. File to resume an interrupted fit from, without spending again; as private as the data, and
         removed at the end. Affects privacy: no.
     callback : callable or None, default=None
-        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
-        privacy: no.
+        Called with a released `RoundReport` (`n_done`, `n_rounds`, `table`) after each round. Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
@@ -300,7 +299,10 @@ class PCTD(BaseRoundsModel):
 
     def _guarantee(self, unit, plan):
         if unit == "user" and self.noise != "statistics":
-            raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
+            raise ValueError(
+                f"groups must be None for noise={self.noise!r}, which protects single words; got groups."
+                " noise='statistics' protects all documents of a user."
+            )
         if self.noise == "statistics":
             prior = self._prior_assumption()
             guarantee = rounds_guarantee(

@@ -133,21 +133,18 @@ class PeriodsMixin:
         """Count the topics of private documents in periods of time: a small private release of its own.
 
         It spends `epsilon` on these documents, beside what the model has spent. A document outside of all periods, or
-        without a readable time, counts nowhere, and no message tells of it. Proof: "Topics over time" in the theory
-        guide, Theorem 1.
+        without a readable time, counts nowhere, and no message tells of it. Proof: theory guide, "Topics over time".
 
         Parameters
         ----------
-        X : array-like, sparse matrix or sequence of str
-            The documents, as `transform` takes them.
+        X : as in `transform`
         timestamps : array-like of shape (n_documents,)
             When each document was written: dates (in UTC without a zone), or numbers, as in `bins`.
         bins : array-like of shape (n_periods + 1,)
             Edges of the periods, increasing; a period holds its first edge. Published: choose them without looking.
         epsilon : float
             Privacy loss of the counts, for one document or user; a pure epsilon, without a delta. `inf`: exact counts.
-        groups : array-like of shape (n_documents,), default=None
-            As in `fit`.
+        groups : as in `fit`
 
         Returns
         -------
@@ -158,8 +155,6 @@ class PeriodsMixin:
         ------
         BudgetExceededError
             If an open accountant cannot afford the release. No data were read.
-        ValueError
-            If bins are no increasing edges, or arguments differ in length.
         """
         edges = _checked_edges(bins)
         labels = edges[:-1].rename("period")
@@ -174,26 +169,17 @@ class PeriodsMixin:
 
         Parameters
         ----------
-        X : array-like, sparse matrix or sequence of str
-            The documents, as `transform` takes them.
+        X : as in `transform`
         y : array-like of shape (n_documents,)
             The class of each document; it counts nowhere if not among `classes`.
         classes : array-like of shape (n_classes,)
             The classes to count, all different. Published: not to be taken from the documents.
         epsilon, groups : as in `topics_over_time`
-            Of the counts.
 
         Returns
         -------
         counts : TopicCounts
             As from `topics_over_time`, with a row for each class.
-
-        Raises
-        ------
-        BudgetExceededError
-            If an open accountant cannot afford the release. No data were read.
-        ValueError
-            If classes are not different names, or arguments differ in length.
         """
         if classes is None or np.ndim(classes) != 1 or not len(classes):
             raise ValueError(

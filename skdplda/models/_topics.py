@@ -50,9 +50,8 @@ class TopicsMixin:
             Words a topic; all, where the vocabulary has fewer.
         feature_names : array-like of str of shape (n_words,), default=None
             The vocabulary. None: the words that the model knows, else "x0", "x1", ...
-        relevance : float, default=0.8
-            Order, as lambda of :func:`~skdplda.metrics.topic_relevance`: 1 by probability in the topic, 0 by how much
-            more probable than in all topics.
+        relevance : float from 0 to 1, default=0.8
+            Order, from 1, by probability, to 0, by how much more probable than elsewhere (`metrics.topic_relevance`).
         mark_noise : bool, default=False
             Whether words that do not stand out of the noise are put into parentheses.
 
@@ -60,11 +59,6 @@ class TopicsMixin:
         -------
         words : DataFrame of shape (n_components, n_shown)
             One row a topic, by name; most relevant first, and what may be noise last.
-
-        Raises
-        ------
-        ValueError
-            If `n_words` is below 1, the names do not fit the vocabulary or `relevance` is outside 0..1.
         """
         names, order = self._names_of_words(feature_names), self._top_columns(n_words, relevance)
         words, clear = names[order], self._clear_words()
@@ -78,10 +72,7 @@ class TopicsMixin:
 
         Parameters
         ----------
-        n_words : int, default=10
-            Words a topic, or all of a smaller vocabulary.
-        feature_names : array-like of str of shape (n_words,), default=None
-            As in `top_words`.
+        n_words, feature_names : as in `top_words`
 
         Returns
         -------
@@ -90,11 +81,6 @@ class TopicsMixin:
             "signal_to_noise", by which they stand out of those of all topics, in standard deviations of the noise of
             privacy (not of chance); "noise", whether that is below 1 and its ten top words are not all clear. Missing
             where it is not known.
-
-        Raises
-        ------
-        ValueError
-            If `n_words` is below 1 or the names do not fit the vocabulary.
         """
         check_is_fitted(self)
         top = self.top_words(min(n_words, self.topic_word_.shape[1]), feature_names)
@@ -115,14 +101,13 @@ class TopicsMixin:
     def find_topics(
         self, word: str, feature_names: ArrayLike | None = None, *, word_vectors: PublicPrior | None = None
     ) -> pd.DataFrame:
-        """The topics of a word, the one in which most of its released occurrences lie first.
+        """The topics of a word: where it stands out of the noise, largest share first, then the others, by its rank.
 
         Parameters
         ----------
         word : str
             A word of the vocabulary, or one that public vectors know: the nearest of the vocabulary is taken.
-        feature_names : array-like of str of shape (n_words,), default=None
-            As in `top_words`.
+        feature_names : as in `top_words`
         word_vectors : PublicPrior or None, default=None
             As by `PublicPrior.from_vectors`. None: those of the model's `prior`; a released model has none.
 
@@ -131,17 +116,17 @@ class TopicsMixin:
         topics : DataFrame of shape (n_components, 6)
             One row a topic, by number: "name"; "share" of the word's occurrences; "probability" of the word in the
             topic; "rank" there by relevance, from 1; "noise", whether it does not stand out there; "word", as found.
-
-        Raises
-        ------
-        ValueError
-            If the word is not in the vocabulary, and no vectors say what is near to it.
         """
         names = self._names_of_words(feature_names)
         found = np.flatnonzero(names == word)
         if len(found) != 1:
             found = nearest_words(
                 fitted_parameter(self, "prior") if word_vectors is None else word_vectors, word, names
+            )
+        if len(found) != 1 and feature_names is None and self._vocabulary() is None:
+            raise ValueError(
+                f"word must be one of the model's words, and it knows none; got {word!r}. Give its {len(names)} words"
+                " as feature_names."
             )
         if len(found) != 1:
             near = [name for name in names if isinstance(name, str) and str(word).lower() in name.lower()][:5]
@@ -165,7 +150,11 @@ class TopicsMixin:
             },
             index=pd.RangeIndex(len(mass), name="topic"),
         )
-        return table.sort_values("share", ascending=False, kind="stable")
+        table = table.sort_values("share", ascending=False, kind="stable")
+        if clear is None:
+            return table
+        hidden = table[table["noise"]].sort_values("rank", kind="stable")  # of these, shares are noise
+        return pd.concat([table[~table["noise"]], hidden])
 
     def topic_hierarchy(self) -> np.ndarray:
         """Which topics are nearest: a tree, by average linkage of `topic_distances`.
@@ -186,17 +175,12 @@ class TopicsMixin:
         Parameters
         ----------
         names : dict or sequence of str
-            Names by number, or former name, of the topics that get one; or one name for each topic.
+            Names by number, or former name, of the topics that get one; or one name for each topic. All must differ.
 
         Returns
         -------
         model : estimator
             A copy with these names. This model does not change.
-
-        Raises
-        ------
-        ValueError
-            If there is no such topic, two would have one name, or one of a released model has control characters.
         """
         model = copy_of_fitted(self)
         model.topic_names_ = self._new_names(names)
@@ -208,8 +192,8 @@ class TopicsMixin:
         Parameters
         ----------
         function : callable or None, default=None
-            Makes a name of a topic's words, most relevant first. None: the first three, with commas between; where
-            another topic has the same, one of the next of its first ten.
+            Makes a name, a str, of a topic's words, most relevant first. None: the first three, with commas between;
+            where another topic has the same, one of the next of its first ten.
         n_words : int, default=10
             Words that the function is given, or all of a smaller vocabulary.
 
@@ -217,11 +201,6 @@ class TopicsMixin:
         -------
         model : estimator
             A copy with these names; equal ones are followed by the topic's number.
-
-        Raises
-        ------
-        ValueError
-            If `n_words` is below 1, or a name is no str or empty.
         """
         check_is_fitted(self)
         n_words = NAMING if function is None else n_words
@@ -243,24 +222,19 @@ class TopicsMixin:
         Parameters
         ----------
         groups : sequence of sequences
-            Numbers, or names, of topics that are to be one, with the place and name of the first.
+            Numbers, or names, of topics that are to be one, with the place and name of the first; each topic once.
 
         Returns
         -------
         model : estimator
             A copy with fewer topics. This model does not change.
-
-        Raises
-        ------
-        ValueError
-            If there is no such topic, or one is in two groups.
         """
         check_is_fitted(self)
         n_topics = self._n_features_out
         place = np.arange(n_topics)
         seen = set()
         for group in groups:
-            numbers = [self._number_of(topic) for topic in group]
+            numbers = [self._number_of(topic, "groups") for topic in group]
             if seen & set(numbers) or len(set(numbers)) < len(numbers):
                 raise ValueError(f"groups must name each topic once at most; got {groups!r}.")
             seen |= set(numbers)
@@ -293,11 +267,6 @@ class TopicsMixin:
         -------
         model : estimator
             A copy with as many topics, or fewer where topics are equally near. This model does not change.
-
-        Raises
-        ------
-        ValueError
-            If `n_topics` is another number.
         """
         check_is_fitted(self)
         n = self._n_features_out
@@ -311,8 +280,7 @@ class TopicsMixin:
 
         Parameters
         ----------
-        X : what `transform` takes
-            Documents: counts, texts for a model released with its text settings, embeddings for clusters.
+        X : as in `transform`
 
         Returns
         -------
@@ -338,13 +306,11 @@ class TopicsMixin:
 
         Parameters
         ----------
-        input_features : None
-            Ignored.
+        input_features : ignored
 
         Returns
         -------
-        names : ndarray of shape (n_components,)
-            Of str objects.
+        names : ndarray of shape (n_components,) of str
         """
         check_is_fitted(self)
         named = getattr(self, "topic_names_", None)
@@ -362,7 +328,7 @@ class TopicsMixin:
         changed = self.get_feature_names_out().tolist()
         n_topics = len(changed)
         if isinstance(names, dict):
-            for number, name in [(self._number_of(topic), name) for topic, name in names.items()]:
+            for number, name in [(self._number_of(topic, "names"), name) for topic, name in names.items()]:
                 changed[number] = name
         else:
             changed = list(names)
@@ -389,14 +355,17 @@ class TopicsMixin:
                 return getattr(self, name)
         return self._doc_topic_prior()
 
-    def _number_of(self, topic):
+    def _number_of(self, topic, name):
         """Return the number of a topic that is given by number or name."""
         names = self.get_feature_names_out().tolist()
         if isinstance(topic, Integral) and not isinstance(topic, bool) and 0 <= topic < len(names):
             return int(topic)
         if isinstance(topic, str) and topic in names:
             return names.index(topic)
-        raise ValueError(f"there is no topic {topic!r}; topics are 0 to {len(names) - 1}, or their names.")
+        raise ValueError(
+            f"{name} must hold topics, by number, 0 to {len(names) - 1}, or by name; got {topic!r}."
+            " topic_info() lists them."
+        )
 
     def _vocabulary(self):
         """Return the words of the columns, or None."""

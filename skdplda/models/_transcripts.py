@@ -194,12 +194,7 @@ class TranscriptMixin:
         Returns
         -------
         model : estimator
-            Fitted; `privacy_guarantee_` is that of the fit.
-
-        Raises
-        ------
-        ValueError
-            If the file is no transcript, or one of another class, prior or version; or an option does not fit.
+            Fitted; `privacy_guarantee_` is that of the fit. A file of another class, prior or version is refused.
         """
         header, arrays, answers = _read(path)
         if header.get("model") != _class_of(cls):

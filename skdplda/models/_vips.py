@@ -180,8 +180,7 @@ class VIPSLDA(BaseRoundsModel):
         File to resume an interrupted fit from, without spending again; as private as the data, and removed at the end.
         Affects privacy: no.
     callback : callable or None, default=None
-        Called after each round with a `RoundReport` (`n_done`, `n_rounds`, `table`), of released values. Affects
-        privacy: no.
+        Called with a released `RoundReport` (`n_done`, `n_rounds`, `table`) after each round. Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib; same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
@@ -322,23 +321,15 @@ class VIPSLDA(BaseRoundsModel):
     def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
 
-        The first call charges the budget of all `max_iter` steps. Pickle the model between steps, and a stream that
-        was killed goes on from there without spending again. Until the last step the pickle holds the key of the noise,
-        and is as private as the data. A step that is taken again, by a copy, with the same batch is the same release;
-        with another batch it is refused, as far as this process or an open accountant knows of the first one. Go on
-        from one copy, the last.
-
-        There is no gain from sampling: a document (user) may come in every batch, or in at most `max_visits`. In which
-        batch it comes must depend neither on other documents (users) nor on the model: cut a stream by time, or by a
-        coin for each document, but not at every thousandth document.
+        The first call charges the budget of all `max_iter` steps. Pickle the model between steps, to go on without
+        spending again, and keep that pickle like the data. In which batch a document (user) comes must depend neither
+        on others nor on the model: cut a stream by time. The guide has more on streams.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts, as in `fit`, with the same words in each batch. A batch without documents is one of empty
-            documents.
-        y : None
-            Ignored.
+            Word counts, with the same words in each batch. A batch without documents is one of empty documents.
+        y : ignored
         groups : array-like of shape (n_documents,), default=None
             The user of each document, in every batch or in none.
 
@@ -422,9 +413,7 @@ class VIPSLDA(BaseRoundsModel):
         return stated_guarantee(self, guarantee)
 
     def noise_deviation(self) -> dict[str, Any] | None:
-        """Standard deviation of the noise in a cell of the topic-word tables, without data.
-
-        As that of `PrivateCGSLDA`, whose divided budget this model has in full batches.
+        """Standard deviation of the noise in a cell of the topic-word tables, without data, as of `PrivateCGSLDA`.
 
         Returns
         -------
@@ -485,7 +474,9 @@ class VIPSLDA(BaseRoundsModel):
     def _takes_batches(self):
         """Whether there is a `partial_fit`; the error is the cause of the one that users see first."""
         if self.learning_method != "online":
-            raise AttributeError(f"partial_fit needs learning_method='online'; got {self.learning_method!r}.")
+            raise AttributeError(
+                f"partial_fit needs learning_method='online'; got {self.learning_method!r}, which is for fit."
+            )
         return True
 
     def _guarantee(self, unit, plan, stream=False):
@@ -618,9 +609,12 @@ def sampled_share(sampling_rate, batch_size, nominal_size):
     if batch_size is None:
         return 1.0 if sampling_rate is None else float(sampling_rate)
     if sampling_rate is not None:
-        raise ValueError("give batch_size or sampling_rate, not both: one follows from the other and nominal_size.")
+        raise ValueError(
+            f"give batch_size or sampling_rate, not both: one follows from the other and nominal_size; got"
+            f" batch_size={batch_size!r} and sampling_rate={sampling_rate!r}."
+        )
     if nominal_size is None:
-        raise ValueError(f"batch_size={batch_size} needs nominal_size, a public estimate of all documents.")
+        raise ValueError(f"batch_size={batch_size} needs nominal_size, a public estimate of all documents; got None.")
     if batch_size > nominal_size:
         raise ValueError(f"batch_size={batch_size} must be at most nominal_size={nominal_size}.")
     return batch_size / nominal_size

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdplda._arithmetic import matmul, total
+from skdplda._checks import kind_of
 from skdplda._types import Sequence
 from skdplda._validation import check_is_fitted
 from skdplda.priors._public import RESERVED, PublicPrior, WordPrior
@@ -56,9 +57,7 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise TypeError(f"estimator must be one, such as EmbeddingTopics(20); got {estimator!r:.80}.")
     if not any(hasattr(earlier, name) for name in ("fit", "cluster_centers_", "topic_word_")):
-        raise TypeError(
-            f"earlier must be a fitted model, or one of load_released(path); got a {type(earlier).__name__}."
-        )
+        raise TypeError(f"earlier must be a fitted model, or one of load_released(path); got {kind_of(earlier)}.")
     check_is_fitted(earlier)
     parameters, of_clusters = estimator.get_params(deep=False), hasattr(earlier, "cluster_centers_")
     known = {"init", "prior"} & set(parameters) and "n_components" in parameters

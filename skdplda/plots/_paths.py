@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skdplda._checks import kind_of
 from skdplda.metrics import follow_topics
 from skdplda.plots._style import BLUE, FAINT, VERMILION, literal, new_axes, of_all_scripts, set_title
 from skdplda.plots._topics import wide
@@ -106,7 +107,7 @@ class TopicPathsDisplay:
         missing = [name for name in COLUMNS if name not in getattr(table, "columns", ())]
         if missing:
             raise ValueError(
-                f"topics must be the table that follow_topics returns; got a {type(table).__name__} without"
+                f"topics must be the table that follow_topics returns; got {kind_of(table)} without"
                 f" {', '.join(missing)}. TopicPathsDisplay.from_estimators takes models."
             )
         if table["share"].isna().any():

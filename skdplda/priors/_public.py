@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._arithmetic import eigen, log, matmul, mean, normal, orthonormal, total
-from skdplda._checks import is_integer
+from skdplda._checks import is_integer, kind_of
 from skdplda._texts import check_texts, most_frequent
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
 from skdplda._validation import HIDDEN, NamedKinds
@@ -229,7 +229,7 @@ class PublicPrior:
         <PublicPrior: frequencies of 4 words; sha256 ...>
         """
         if isinstance(texts, (str, bytes)) or hasattr(texts, "columns"):
-            raise ValueError(f"texts must be a list of strings, one a document; got a {type(texts).__name__}.")
+            raise ValueError(f"texts must be a list of strings, one a document; got {kind_of(texts)}.")
         own = any(callable(getattr(vectorizer, part, None)) for part in ("analyzer", "tokenizer", "preprocessor"))
         texts = check_texts(texts, "texts", input=getattr(vectorizer, "input", "content"), own=own)
         if not is_integer(n_dimensions) or n_dimensions < 1:

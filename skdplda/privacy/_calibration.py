@@ -64,7 +64,9 @@ def calibrate_gaussian(epsilon: float, delta: float, steps: int = 1, sampling_ra
     if math.isinf(epsilon):
         return 0.0
     if delta == 0:
-        raise ValueError("delta must be > 0 for Gaussian noise; use Laplace noise for delta=0, or give a delta")
+        raise ValueError(
+            "delta must be > 0 for Gaussian noise; got 0. Give a delta, such as 1e-6, or use Laplace noise"
+        )
     return finite_noise(_gaussian_noise, epsilon, delta, int(steps), float(sampling_rate))
 
 

@@ -21,7 +21,7 @@ from skdplda.privacy._events import (
     number_from_json,
     number_to_json,
 )
-from skdplda.privacy._statement import round_up, statement, statement_html
+from skdplda.privacy._statement import mechanisms_of, round_up, statement, statement_html
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 FORMAT = "skdplda.PrivacyGuarantee"
@@ -414,7 +414,7 @@ def compose_at(guarantees, delta):
         trust=guarantees[0].trust,
         status=max((g.status for g in guarantees), key=STRENGTH.index),
         reason="; ".join(_union([g.reason] for g in guarantees)),
-        mechanism="; ".join(_union([g.mechanism] for g in guarantees)),
+        mechanism=mechanisms_of([g.mechanism for g in guarantees]),
         released=_union(g.released for g in guarantees),
         not_covered=_union(g.not_covered for g in guarantees),
         assumptions=_union(g.assumptions for g in guarantees),

@@ -44,18 +44,7 @@ class HiddenSeedsMixin:
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get the parameters; a secret `random_state` does not show itself, and is equal to what was given.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether those of parameters that are estimators are among them.
-
-        Returns
-        -------
-        params : dict
-            Values by name.
-        """
+        """Get the parameters; a secret `random_state` does not show itself, and is equal to what was given."""
         return {name: _hidden(name, value) for name, value in super().get_params(deep).items()}  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:

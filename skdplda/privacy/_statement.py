@@ -1,6 +1,7 @@
 """The text of a privacy statement that a person can publish."""
 
 import math
+import re
 import textwrap
 from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
@@ -8,13 +9,15 @@ from html import escape
 from skdplda._arithmetic import exp, expm1
 from skdplda.privacy._accounting import check_of
 
-__all__ = ["check_code", "right_of_100", "round_up", "statement", "statement_html", "statement_rows"]
+__all__ = ["check_code", "mechanisms_of", "right_of_100", "round_up", "statement", "statement_html", "statement_rows"]
 
 TITLE = "Differential privacy statement"
 SHOWN = 4  # rows that a notebook shows unfolded
 LEFT = ": what is left is rounding"
 CHECKED = "delta follows from the noise by this program; pip install dp-accounting"
 
+ONE = r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?"
+NUMBER, RANGES = re.compile(ONE), re.compile(rf"({ONE})(?: to {ONE})* to ({ONE})")
 WIDTH, LABEL = 92, 14  # characters of a line and of its label
 NEIGHBOURS = {
     "add-remove": "data sets that differ by one {unit} being present or absent are hard to tell apart",
@@ -103,8 +106,9 @@ def check_code(guarantee):
     lines = check_of(guarantee.event)
     if not lines:
         return ""
+    beside = f" + {guarantee.event_delta!r}" if guarantee.event_delta else ""
     lines += [
-        f"delta = accountant.get_delta({guarantee.epsilon!r}) + {guarantee.event_delta!r}",
+        f"delta = accountant.get_delta({guarantee.epsilon!r}){beside}",
         f'print(f"delta is {{delta:.3g}} and was stated as {guarantee.delta!r}{LEFT * (not guarantee.delta)}")',
     ]
     return "\n".join(
@@ -136,6 +140,39 @@ def _status(guarantee):
 
 def _listed(items):
     return "; ".join(items) if items else "nothing stated"
+
+
+def mechanisms_of(said):
+    """Return what several releases did, each kind once: how often, and the numbers in which they differ as a range.
+
+    Examples
+    --------
+    >>> mechanisms_of(["noise of scale 2 on 5 sums", "noise of scale 4.5 on 5 sums", "none"])
+    '2 releases, each for itself: noise of scale 2 to 4.5 on 5 sums; 1 release: none'
+    """
+    kinds = {}
+    for text in filter(None, said):
+        kinds.setdefault(re.sub(r"\btimes\b", "time", NUMBER.sub("#", text)), []).append(text)
+    if all(len(alike) == 1 for alike in kinds.values()):
+        return "; ".join(alike[0] for alike in kinds.values())
+    many = {
+        number: "1 release" if number == 1 else f"{number} releases, each for itself"
+        for number in map(len, kinds.values())
+    }
+    return "; ".join(f"{many[len(alike)]}: {_alike(alike)}" for alike in kinds.values())
+
+
+def _alike(said):
+    """Return one text for several that differ in numbers: each from the least to the greatest."""
+    columns = [sorted(set(numbers), key=_size) for numbers in zip(*map(NUMBER.findall, said), strict=True)]
+    ranges = iter([least if (least := column[0]) == column[-1] else f"{least} to {column[-1]}" for column in columns])
+    one = NUMBER.sub(lambda _: next(ranges), said[0])
+    one = RANGES.sub(r"\1 to \2", one)  # of ranges: from the least to the greatest of all
+    return re.sub(r"(?<= to )(\d+) time\b", r"\1 times", one)
+
+
+def _size(number):
+    return float(number.replace(",", ""))
 
 
 def statement_rows(guarantee):

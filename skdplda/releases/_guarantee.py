@@ -262,7 +262,7 @@ def _total(known, steps):
         _check_cuts(steps)
         not_covered += [UNKNOWN_WORDS] if any(type(step) in VECTORIZERS for _, step in steps) else []
     if total.unit == "user" and len(known.parts) > 1:
-        assumptions.append(f"{', '.join(map(repr, known.parts))} were given the same groups")
+        assumptions.append(f"the steps {' and '.join(map(repr, known.parts))} were given the same groups")
     if known.doubts:
         status = Status.CLAIMED if total.status == Status.PROVEN else total.status
         reason = "; ".join(part for part in (total.reason, *known.doubts) if part)

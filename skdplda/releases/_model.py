@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._arithmetic import total
-from skdplda._checks import check_prior, is_integer
+from skdplda._checks import check_prior, is_integer, kind_of
 from skdplda._files import refuse_existing, whole_file
 from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, Function, PathLike, Sequence
@@ -127,7 +127,7 @@ class ReleasedTopicModel(BaseTopicModel):
         self.doc_topic_prior_ = _read_only(check_prior("doc_topic_prior", doc_topic_prior, 0.1, n_components))
         self.text_ = None if text is None else _check_text(text, self.vocabulary_)
         if not (details is None or isinstance(details, dict)):
-            raise ValueError(f"details must be a dict or None; got a {type(details).__name__}.")
+            raise ValueError(f"details must be a dict or None; got {kind_of(details)}.")
         for name, kind in {"parameters": dict, "ledger": list}.items():
             if details and not isinstance(details.get(name, kind()), kind):
                 raise ValueError(f"details must have a {kind.__name__} of {name}; got {details[name]!r}.")
@@ -458,7 +458,7 @@ def _check_words(vocabulary, n_words):
 
 def _check_text(text, words):
     if not isinstance(text, dict):
-        raise ValueError(f"text must be a dict of settings, or None; got a {type(text).__name__}.")
+        raise ValueError(f"text must be a dict of settings, or None; got {kind_of(text)}.")
     if words is None:
         raise ValueError("text settings need a vocabulary: without one, no text can be counted.")
     unknown = set(text) - set(SETTINGS)

@@ -83,7 +83,8 @@ def release(
     name, model = steps[-1] if steps else (None, None)
     if not (is_private(model) and hasattr(model, "_doc_topic_prior")):
         raise ValueError(
-            f"the last step must be a private topic model, such as PrivateCGSLDA; got {type(model).__name__}."
+            f"the last step must be a private topic model, such as PrivateCGSLDA; got {type(model).__name__}. Fit one,"
+            " or a pipeline that ends in one, and give that."
             " For a search that is none of this package, pass its best_estimator_."
         )
     check_is_fitted(model)

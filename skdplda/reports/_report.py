@@ -12,6 +12,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from skdplda._checks import kind_of
 from skdplda._files import whole_file
 from skdplda._types import PathLike
 from skdplda.metrics import topic_distances, topic_map
@@ -35,7 +36,7 @@ SIZE_NOTES = {
 }
 CLUSTER_NOTE = (
     "These are of the added noise, by which a number may be negative, and of how far clusters still moved. A cluster"
-    " below three deviations comes last."
+    " whose size or words noise alone would reach in one of twenty cases comes last."
 )
 SUBJECTS = {  # what is hidden, by unit and adjacency
     ("document", "add-remove"): "whether any one document was part of the collection",
@@ -117,8 +118,8 @@ def report(
     missing = [name for name in ("top_words", "topic_info", "topic_hierarchy") if not hasattr(model, name)]
     if missing:
         raise TypeError(
-            f"model must be a fitted topic model, a pipeline that ends in one, or a released one; got a"
-            f" {type(model).__name__} without {missing[0]}."
+            f"model must be a fitted topic model, a pipeline that ends in one, or a released one; got"
+            f" {kind_of(model)} without {missing[0]}."
         )
     shown = _Shown(model, feature_names)
     title = f"{shown.noun.title()}s" if title is None else title
@@ -187,7 +188,9 @@ class _Shown:
         self.words, self.noisy = (np.take_along_axis(found, order, axis=1) for found in (words, noisy))
 
     def of(self, topic):
-        """Return the name of a topic and its first words, as HTML."""
+        """Return the name of a topic, and its first words where they are not the name, as HTML."""
+        if set(self.info["name"].iloc[topic].split(", ")) <= {*map(str, self.words[topic])}:
+            return escape(self.labels[topic])
         return f"{escape(self.labels[topic])} ({', '.join(map(plain, self.first(topic)))})"
 
     def first(self, topic):
@@ -355,11 +358,9 @@ def _levels(shown):
     first, *others = shown.levels.columns
     rows = []
     for name, group in shown.levels.groupby(first, sort=False):
-        share = f"{100 * shown.sizes[group.index].sum():.1f} %"
         for middle, members in group.groupby(others[0], sort=False):
             own = "; ".join(plain(shown.labels[topic]) for topic in members.index)
-            rows.append([plain(name), plain(middle), own, share])
-            share = ""
+            rows.append([plain(name), plain(middle), own, f"{100 * shown.sizes[members.index].sum():.1f} %"])
     text = (
         "<p>Clusters of clusters, by their distance, each with the words that its clusters share most of. This costs no"
         " privacy: it is made of what is on this page.</p>"
@@ -405,8 +406,8 @@ def _map(shown):
         f"{shown.title(a)} and {shown.title(b)}, distance {far:.2f}" for a, b, far in pairs
     )
     names = [
-        shown.first(topic) if label == f"{noun.title()} {topic}" else [label]
-        for topic, label in enumerate(shown.labels)
+        shown.first(topic) if name == f"topic_{topic}" else name.split(", ")  # the circle has the number
+        for topic, name in enumerate(shown.info["name"])
     ]
     tips = [f"{shown.labels[topic]}: {', '.join(map(str, shown.words[topic][:5]))}" for topic in kept]
     texts = [names[topic] for topic in kept]

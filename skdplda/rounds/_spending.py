@@ -316,6 +316,9 @@ class BudgetPlan(NoisePlan):
 
     def describe(self, unit: str, asked: Sequence[str] = ()) -> str:
         """Return the noise in words, for a privacy unit; `asked` has the kinds of the sums that a fit released."""
+        if len(asked) == 1:
+            scale = f"{self.multipliers[0]:.4g},{self._scaled(unit)}"
+            return f"{self.law.label} noise on one sum ({SUMS.get(asked[0], asked[0])}), of scale {scale}"
         times = {kind: list(asked).count(kind) for kind in asked}
         listed = "; ".join(f"{SUMS.get(kind, kind)}, {n} time{'s' * (n > 1)}" for kind, n in times.items())
         return (

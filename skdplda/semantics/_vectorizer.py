@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._checks import kind_of
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import Function
 from skdplda._validation import Interval, StrOptions, check_is_fitted, fit_context, note_parameters
@@ -307,7 +308,5 @@ def _words_of_sentence(sentence):
     words = list(sentence) if isinstance(sentence, Iterable) and not isinstance(sentence, bytes) else [sentence]
     for word in words:
         if not isinstance(word, str):
-            raise ValueError(
-                f"words of a document must be str; got a {type(word).__name__}. Give texts, or lists of words."
-            )
+            raise ValueError(f"words of a document must be str; got {kind_of(word)}. Give texts, or lists of words.")
     return words

@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._arithmetic import matmul, total
-from skdplda._checks import effective_n_jobs
+from skdplda._checks import effective_n_jobs, kind_of
 from skdplda._reading import ReadTexts, count_words
 from skdplda._texts import LETTERS
 from skdplda._types import Iterable
@@ -231,5 +231,9 @@ def _pair(name, given):
     if isinstance(given, Mapping):
         return [str(word) for word in given], list(given.values())
     if isinstance(given, (tuple, list)) and len(given) == 2:
+        if isinstance(given[0], (str, bytes)) or np.ndim(given[0]) != 1:
+            raise ValueError(
+                f"{name} must be a pair (words, values), of a list of words; got one string. Split it first."
+            )
         return [str(word) for word in given[0]], given[1]
-    raise ValueError(f"{name} must be a mapping by word or a pair (words, values); got a {type(given).__name__}.")
+    raise ValueError(f"{name} must be a mapping by word or a pair (words, values); got {kind_of(given)}.")

@@ -109,7 +109,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         parts = level_parts(self._n_levels)
         levels = [self._plan(part) for part in parts] if len(parts) > 1 else [plan]
         assumptions = [
-            "hidden weights and raw text stay with the curator",
+            "hidden state, checkpoints and raw text stay with the curator",
             "the hidden draws of different units act as independent ones",
             Randomness.assumption,
             sampler_assumption(in_delta=True),
@@ -117,8 +117,12 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         if (most := most_units(self.method)) is not None:
             assumptions.append(f"that there are at most {most:,} {unit}s may be known: more are refused")
         label = f"truncated {plan.law.label}" if plan.mechanism == "geometric" else plan.law.label
-        scales = "; ".join(", ".join(f"{scale / p.grid:.4g}" for scale in p.scales) for p in levels)
-        thresholds = "; ".join(", ".join(f"{t / p.grid:.4g}" for t in p.thresholds) for p in levels)
+        scales = _range(scale / p.grid for p in levels for scale in p.scales)
+        thresholds = _range(t / p.grid for p in levels for t in p.thresholds)
+        thresholds = f"the round's threshold, {thresholds}," if " to " in thresholds else thresholds
+        rounds = (
+            f"in {n_rounds} rounds, " if (n_rounds := len([scale for p in levels for scale in p.scales])) > 1 else ""
+        )
         judged = "a word whose mean weight until then is above" if plan.coefficients else "a word above"
         precisions = [p.grid / scale * (p.grid / scale) for p in levels for scale in p.scales]
         together = ""
@@ -131,7 +135,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             delta=self.delta,
             status="proven",
             mechanism=(
-                f"vocabulary selection {self.method}: {label} noise of scale {scales} on the weight of"
+                f"vocabulary selection {self.method}: {rounds}{label} noise of scale {scales} on the weight of"
                 f" each word, of which a {unit} gives at most {plan.max_items} words one unit in all; {judged}"
                 f" {thresholds} is released{by_levels}{together}"
             ),
@@ -291,3 +295,9 @@ def refuse_repetitions(words):
     twice = sum(count > 1 for count in Counter(words).values())
     if twice:
         raise ValueError(f"public_vocabulary must name each word once; got {twice} of them more than once.")
+
+
+def _range(numbers):
+    """Return the least and the greatest of some numbers in words, or the one that all are."""
+    numbers = sorted(numbers)
+    return " to ".join(dict.fromkeys(f"{number:.4g}" for number in (numbers[0], numbers[-1])))

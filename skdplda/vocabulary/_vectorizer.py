@@ -126,7 +126,8 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     _released = ("vocabulary_",)
     _not_covered = (
         "the matrix that transform returns for private documents",
-        "hyper-parameters, stop words and functions of the text that were made from the same documents",
+        "stop words and functions of the text that were made from the same documents",
+        "hyper-parameters tuned on the same data",
     )
 
     __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
