@@ -116,6 +116,11 @@ class BaseTopicModel(
         -------
         doc_topic : ndarray of shape (n_documents, n_components)
             Rows sum to 1. An empty document gets the prior's mean.
+
+        Raises
+        ------
+        ValueError
+            If X is no matrix of counts or has another number of words, or the model is not fitted (`NotFittedError`).
         """
         check_is_fitted(self)
         if isinstance(X, DiskCounts):

@@ -66,6 +66,13 @@ class BaseClusterModel(BaseTopicModel):
         -------
         doc_topic : ndarray of shape (n_documents, n_components)
             Rows sum to 1. A row without a direction gets the clusters' shares.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If X has another number of dimensions.
         """
         cosines, known = self._cosines(X)
         sizes = log(self._topic_sizes())
@@ -102,6 +109,11 @@ class BaseClusterModel(BaseTopicModel):
         -------
         score : float
             From -1 to 1; 0 if no row has a direction.
+
+        Raises
+        ------
+        ValueError
+            If weights are of another number, negative or not finite, or X has another number of dimensions.
         """
         found = self.score_samples(X)
         weight = np.ones(len(found)) if sample_weight is None else check_sample_weight(sample_weight, len(found))
@@ -194,6 +206,11 @@ class BaseClusterModel(BaseTopicModel):
         -------
         levels : DataFrame of shape (n_documents, n_levels)
             Names; None for a row without a direction.
+
+        Raises
+        ------
+        ValueError
+            As `topic_levels`, or if X has another number of dimensions.
         """
         levels = self.topic_levels(numbers, feature_names)
         found = levels.astype(object).reindex(self.predict(X)).reset_index(drop=True)

@@ -180,6 +180,13 @@ class PeriodsMixin:
         -------
         counts : TopicCounts
             As from `topics_over_time`, with a row for each class.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the release. No data were read.
+        ValueError
+            If classes are not different names, or arguments differ in length.
         """
         if classes is None or np.ndim(classes) != 1 or not len(classes):
             raise ValueError(

@@ -59,6 +59,11 @@ class TopicsMixin:
         -------
         words : DataFrame of shape (n_components, n_shown)
             One row a topic, by name; most relevant first, and what may be noise last.
+
+        Raises
+        ------
+        ValueError
+            If `n_words` is below 1, the names do not fit the vocabulary or `relevance` is outside 0..1.
         """
         names, order = self._names_of_words(feature_names), self._top_columns(n_words, relevance)
         words, clear = names[order], self._clear_words()
@@ -81,6 +86,11 @@ class TopicsMixin:
             "signal_to_noise", by which they stand out of those of all topics, in standard deviations of the noise of
             privacy (not of chance); "noise", whether that is below 1 and its ten top words are not all clear. Missing
             where it is not known.
+
+        Raises
+        ------
+        ValueError
+            If `n_words` is below 1 or the names do not fit the vocabulary.
         """
         check_is_fitted(self)
         top = self.top_words(min(n_words, self.topic_word_.shape[1]), feature_names)
@@ -116,6 +126,11 @@ class TopicsMixin:
         topics : DataFrame of shape (n_components, 6)
             One row a topic, by number: "name"; "share" of the word's occurrences; "probability" of the word in the
             topic; "rank" there by relevance, from 1; "noise", whether it does not stand out there; "word", as found.
+
+        Raises
+        ------
+        ValueError
+            If the word is not in the vocabulary, and no vectors say what is near to it.
         """
         names = self._names_of_words(feature_names)
         found = np.flatnonzero(names == word)
@@ -181,6 +196,11 @@ class TopicsMixin:
         -------
         model : estimator
             A copy with these names. This model does not change.
+
+        Raises
+        ------
+        ValueError
+            If there is no such topic, two would have one name, or one of a released model has control characters.
         """
         model = copy_of_fitted(self)
         model.topic_names_ = self._new_names(names)
@@ -201,6 +221,11 @@ class TopicsMixin:
         -------
         model : estimator
             A copy with these names; equal ones are followed by the topic's number.
+
+        Raises
+        ------
+        ValueError
+            If `n_words` is below 1, or a name is no str or empty.
         """
         check_is_fitted(self)
         n_words = NAMING if function is None else n_words
@@ -228,6 +253,11 @@ class TopicsMixin:
         -------
         model : estimator
             A copy with fewer topics. This model does not change.
+
+        Raises
+        ------
+        ValueError
+            If there is no such topic, or one is in two groups.
         """
         check_is_fitted(self)
         n_topics = self._n_features_out
@@ -267,6 +297,11 @@ class TopicsMixin:
         -------
         model : estimator
             A copy with as many topics, or fewer where topics are equally near. This model does not change.
+
+        Raises
+        ------
+        ValueError
+            If `n_topics` is another number.
         """
         check_is_fitted(self)
         n = self._n_features_out

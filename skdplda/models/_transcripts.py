@@ -195,6 +195,11 @@ class TranscriptMixin:
         -------
         model : estimator
             Fitted; `privacy_guarantee_` is that of the fit. A file of another class, prior or version is refused.
+
+        Raises
+        ------
+        ValueError
+            If the file is no transcript, or one of another class, prior or version; or an option does not fit.
         """
         header, arrays, answers = _read(path)
         if header.get("model") != _class_of(cls):
