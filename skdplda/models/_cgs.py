@@ -15,7 +15,7 @@ from skdplda.esteps._listed import ListedEStep
 from skdplda.exact._expected import first_expected
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._tables import ExactTables, annealed, constant
-from skdplda.models._base import BaseRoundsModel
+from skdplda.models._base import NOISY_PRIOR_MASS, BaseRoundsModel
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS
 from skdplda.rounds._adaptive import JUDGES, Knowledge
@@ -76,11 +76,11 @@ class PrivateCGSLDA(BaseRoundsModel):
         Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no, the
         noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer", for texts of up to 5 words:
-        without noise, the most likely one; with noise, in proportion to the topics' released masses, and a tenth of the
-        documents (users) shape no topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 with samples and other
-        mechanisms). Without noise it is larger while topics are found, by the length of documents if there are more
-        than 100. Affects privacy: no.
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1, and 0.5 / n_components at most where
+        releases divide the budget. "infer", for texts of up to 5 words: without noise, the most likely one; with noise,
+        in proportion to the topics' released masses, and a tenth of the documents (users) shape no topics and vote for
+        its mean, of 0.1, 0.3, 1 and 3 (0.1 with samples and other mechanisms). Without noise it is larger while topics
+        are found, by the length of documents if there are more than 100. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one. Affects
         privacy: no.
@@ -234,6 +234,9 @@ class PrivateCGSLDA(BaseRoundsModel):
     def _adaptive(self):
         """Whether the releases decide how the budget is divided: Gaussian noise, and all units in every round."""
         return self._price().divided
+
+    def _prior_mass(self):
+        return NOISY_PRIOR_MASS if self._adaptive() else np.inf
 
     def _order(self, plan):
         """Return the order of the norm that is bounded; None without noise, where each token counts 1."""

@@ -28,7 +28,7 @@ from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.esteps._segments import SegmentEStep
 from skdplda.exact._loop import answer_exactly
-from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
+from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, PRIOR_MASS, BaseRoundsModel, TrainingData
 from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
@@ -82,7 +82,8 @@ class PCTD(BaseRoundsModel):
         Probability that a privacy unit takes part in a round (Poisson sampling). "statistics" only. Affects privacy:
         no, the noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
-        Pseudo-count of each topic in a document, which [1]_ has not. None: 0.1. Affects privacy: no.
+        Pseudo-count of each topic in a document, which [1]_ has not. None: 0.1, with noise 1 / n_components at most.
+        Affects privacy: no.
     topic_word_prior : float or None, default=None
         Pseudo-count of each word in a topic, which [1]_ has not. None: 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
@@ -321,6 +322,9 @@ class PCTD(BaseRoundsModel):
 
     def _uses_prior(self, plan):
         return self.noise == "statistics" and not plan.noiseless
+
+    def _prior_mass(self):
+        return np.inf if np.isinf(self.epsilon) or self.noise != "statistics" else PRIOR_MASS
 
     def _settings(self, order, n_updates):
         """Return the parameters that all E-steps have."""

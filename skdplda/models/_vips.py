@@ -31,7 +31,7 @@ from skdplda.exact._inferred import FIRST_PRIOR, ExpectedPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._tables import annealed, constant
 from skdplda.exceptions import BudgetExceededError
-from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of
+from skdplda.models._base import NOISY_PRIOR_MASS, PRIOR_MASS, BaseRoundsModel, TrainingData, settings_of
 from skdplda.models._topics import warn_of_noise
 from skdplda.models._vips_tables import OnlineTables
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
@@ -65,6 +65,9 @@ ROUNDS_SMOOTHING = 1.0
 # counts in a document is not lost. With alpha = 0.1 the sum is that 1/2.
 OFFSET = 0.4
 FRESH_UPDATES = 50  # most iterations for a document that starts anew
+# The same in batches without noise: in the first half of the rounds, and later. More of them are slower and, as topics
+# of documents get too sure, no better: doc/kernels.rst, "Variational inference".
+EXACT_UPDATES = 5, 10
 CUT = "the tokens kept of different documents are drawn independently"
 # Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
 # frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
@@ -160,15 +163,15 @@ class VIPSLDA(BaseRoundsModel):
     learning_decay : float, default=0.7
         Called kappa in [1]_; in [0, 1]. Affects privacy: no.
     max_doc_update_iter : int or None, default=None
-        Most iterations for a document in a round. None: 16 where documents go on from the last round with noise, else
-        50. Affects privacy: no.
+        Most iterations for a document in a round. None: with noise 16 where documents go on from the last round;
+        without, in full batches, 5 and in the second half of the rounds 10; else 50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer", for texts of up to 5 words:
-        without noise, the most likely one; with noise, in proportion to the topics' released masses, and a tenth of the
-        documents (users) shape no topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 in streams, samples and other
-        forms). Affects privacy: no.
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.5 / n_components with noise, 1 /
+        n_components without; 0.1 at most. "infer", for texts of up to 5 words: without noise, the most likely one; with
+        noise, in proportion to the topics' released masses, and a tenth of the documents (users) shape no topics and
+        vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 in streams, samples and other forms). Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
         without. "infer": without noise, the most likely one in proportion to the word frequencies; with noise as None.
@@ -563,7 +566,7 @@ class VIPSLDA(BaseRoundsModel):
             exact=plan.noiseless,
             max_norm=self.max_norm,
             max_length=self.max_doc_length,
-            max_iter=self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
+            max_iter=partial(updates, *self._updates(plan, remember), plan.n_rounds),
             tol=self.mean_change_tol,
             remember=remember or self._infers_without_noise(),
             weighted=self._weighted(plan, data),
@@ -572,6 +575,17 @@ class VIPSLDA(BaseRoundsModel):
         if not self._adaptive():
             return make
         return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length, judges=JUDGES * infers[0])
+
+    def _updates(self, plan, remember):
+        """Return most iterations for a document in the first half of the rounds, and later."""
+        if self.max_doc_update_iter is not None:
+            return self.max_doc_update_iter, self.max_doc_update_iter
+        if plan.noiseless and self.learning_method == "batch" and not self._infers_without_noise():
+            return EXACT_UPDATES
+        return (REMEMBERED_UPDATES, REMEMBERED_UPDATES) if remember else (FRESH_UPDATES, FRESH_UPDATES)
+
+    def _prior_mass(self):
+        return PRIOR_MASS if np.isinf(self.epsilon) else NOISY_PRIOR_MASS
 
     def _make_tables(self, plan, randomness, data):
         shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
@@ -584,6 +598,11 @@ class VIPSLDA(BaseRoundsModel):
             return Knowledge(shape, plan, key, weighted=weighted, **options)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
+
+
+def updates(first, last, n_rounds, round_):
+    """Return most iterations for a document in a round: another number in the second half."""
+    return first if 2 * round_ <= n_rounds else last
 
 
 def sampled_share(sampling_rate, batch_size, nominal_size):

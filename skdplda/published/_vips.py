@@ -183,6 +183,9 @@ class PublishedVIPSLDA(VIPSLDA):
     learning_method, max_visits, prior = "online", None, None
     _seeded_as = "VIPSLDA"
 
+    def _prior_mass(self):
+        return math.inf
+
     _parameter_constraints = {  # noqa: RUF012
         **{name: value for name, value in VIPSLDA._parameter_constraints.items() if name not in FIXED},
         "accounting": [StrOptions(set(CLAIMED_ACCOUNTINGS))],
