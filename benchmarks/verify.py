@@ -250,14 +250,18 @@ SELECTIONS = {  # group and others
 CLAIMS = {
     "PrivateCGSLDA": Pairs(rounds, lambda e: PrivateCGSLDA(2, epsilon=e)),
     "PrivateCGSLDA, discrete Gaussian": Pairs(
-        rounds, lambda e: PrivateCGSLDA(1, epsilon=e, mechanism="discrete-gaussian", max_iter=1), 1000, 50
+        rounds,
+        lambda e: PrivateCGSLDA(1, epsilon=e, mechanism="discrete-gaussian", max_iter=1),
+        2000,
+        100,
+        others=(40, 10),
     ),
     "PrivateCGSLDA, Laplace": Pairs(
-        rounds, lambda e: PrivateCGSLDA(1, epsilon=e, mechanism="laplace", max_iter=1), 2000, 100, (3, 1), (20, 10)
+        rounds, lambda e: PrivateCGSLDA(1, epsilon=e, mechanism="laplace", max_iter=1), 4000, 100, (3, 1), (20, 10)
     ),
     "VIPSLDA": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e)),
     "VIPSLDA, online": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e, learning_method="online")),
-    "PCTD": Pairs(rounds, lambda e: PCTD(2, epsilon=e)),
+    "PCTD": Pairs(rounds, lambda e: PCTD(2, epsilon=e), fits=120),
     "PCTD, units": Pairs(unit_counts, lambda e: PCTD(1, epsilon=e, noise="units"), 20_000, 5, others=(100, 100)),
     "EmbeddingTopics": Pairs(clusters, lambda e: EmbeddingTopics(2, epsilon=e), 10, 1500, others=(300, 100)),
     "HDPLDA": single(lambda e: HDPLDA(2, epsilon=e), sweeps, 40_000, 10),
@@ -380,10 +384,10 @@ def one_selection(method):
     return lambda: verify_new(New(method, 5.0, fits=5))["violated"]
 
 
-FEW = Pairs(rounds, lambda e: PCTD(2, epsilon=e, max_iter=4), 500, 80)
+FEW = Pairs(rounds, lambda e: PCTD(1, epsilon=e, max_iter=4), 1000, 50)
 VARIANTS = {
-    "noise times 0.8": (noise_times_08, one_claim(replace(FEW, fits=40))),
-    "a unit counted twice": (unit_twice, one_claim(Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e), fits=10))),
+    "noise times 0.8": (noise_times_08, one_claim(replace(FEW, fits=15))),
+    "a unit counted twice": (unit_twice, one_claim(Pairs(rounds, lambda e: VIPSLDA(1, epsilon=e), 1000, 5))),
     "a share too many": (one_round_uncounted, one_claim(FEW)),
     "a threshold too low": (thresholds_times_08, one_selection("weighted_gaussian")),
     "a delta forgotten": (forgotten_delta, one_selection("policy_laplace")),
