@@ -27,6 +27,7 @@ ERROR = ALARM / MOST_ROWS / 2  # of each of the two rates or means of a row
 TRAINING = 0.2  # part of the outputs
 LARGEST = 4.0  # times the claimed losses: no more is looked for
 BINS, CENTRES = 40, 150
+SLOPES = 0.0, 0.5, 0.9, 0.99  # at which part of an event's log-ratio the divergence is looked at
 
 
 def rate_bounds(found, trials, error=ERROR):
@@ -136,6 +137,11 @@ class Claim:
             low, high = (middle, high) if refuted(middle) else (low, middle)
         return low
 
+    def refuted(self, low, high, epsilon, precision=1e-3):
+        """Return the same of an event of probability `low` at least with the unit, and `high` at most without it."""
+        found = low - math.exp(epsilon) * high
+        return self.factor(lambda factor: found > self.most(factor, epsilon), precision)
+
     def shown(self, factor):
         """Return the epsilon, at the claim's delta, where losses are so many times as large."""
         left = max(self.delta - self.event_delta, 0.0)
@@ -171,14 +177,15 @@ def by_events(claim, chosen, learn, test):
             continue
         mu = ndtri(low) - ndtri(high)
         ratio = math.log(low / high)
-        for tried in (0.0, 0.5 * ratio, 0.9 * ratio, 0.99 * ratio) if claim.simple else (0.0,):
-            found = low - math.exp(tried) * high
-            promise = claim.factor(lambda s, f=found, e=tried: f > claim.most(s, e), 0.02) if claim.simple else mu
+        for tried in [part * ratio for part in SLOPES] if claim.simple else (0.0,):
+            promise = claim.refuted(low, high, tried, 0.02) if claim.simple else mu
             if promise > best:
                 best, event, epsilon = promise, one, tried
-    low, high = rates([event(part) for part in test])
-    found = low - math.exp(epsilon) * high
-    return claim.factor(lambda factor: found > claim.most(factor, epsilon))
+    if not claim.simple and best > -math.inf:
+        low, high = rates([event(part) for part in learn])
+        tried = [part * math.log(low / high) for part in SLOPES]
+        epsilon = max(tried, key=lambda epsilon: claim.refuted(low, high, epsilon, 0.05))
+    return claim.refuted(*rates([event(part) for part in test]), epsilon)
 
 
 def rates(inside):
