@@ -142,7 +142,7 @@ def released(pipeline, present, others, group):
     """Return the same of the file for readers: which words have which weights."""
     words, texts = texts_of(others + group * present, TOKENS)
     model = release(pipeline.fit(texts))
-    rows = dict(zip(model.get_feature_names_out(), np.log(model.topic_word_.mean(axis=0)), strict=True))
+    rows = dict(zip(model.vocabulary_, np.log(model.topic_word_.mean(axis=0)), strict=True))
     return np.array([rows.get(word, min(rows.values())) for word in words])
 
 
@@ -205,9 +205,9 @@ class Pairs:
     draw: Callable
     estimator: Callable
     words: int = 200
-    fits: int = 200
+    fits: int = 180
     group: tuple = (11, 3)
-    others: tuple = (180, 45)
+    others: tuple = (100, 40)
     cost: Callable = lambda estimator: estimator.privacy_cost()
 
 
@@ -229,6 +229,11 @@ def one_word(e):
 def search(e):
     """Return a search that chooses by a public score, of which its guarantee knows nothing."""
     return PrivateSearchCV(PrivateCGSLDA(1), {"n_components": [1]}, epsilon=e)
+
+
+def pipeline(e):
+    """Return a pipeline of one topic, whose words stand out in a small corpus."""
+    return make_fdptm_pipeline(e, n_components=1)
 
 
 def label_guarantee(estimator):
@@ -261,9 +266,9 @@ CLAIMS = {
     ),
     "VIPSLDA": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e)),
     "VIPSLDA, online": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e, learning_method="online")),
-    "PCTD": Pairs(rounds, lambda e: PCTD(2, epsilon=e), fits=120),
+    "PCTD": Pairs(rounds, lambda e: PCTD(2, epsilon=e), fits=140),
     "PCTD, units": Pairs(unit_counts, lambda e: PCTD(1, epsilon=e, noise="units"), 20_000, 5, others=(100, 100)),
-    "EmbeddingTopics": Pairs(clusters, lambda e: EmbeddingTopics(2, epsilon=e), 10, 1500, others=(300, 100)),
+    "EmbeddingTopics": Pairs(clusters, lambda e: EmbeddingTopics(2, epsilon=e), 10, 1200, others=(250, 80)),
     "HDPLDA": single(lambda e: HDPLDA(2, epsilon=e), sweeps, 40_000, 10),
     **{
         f"DPVocabularySelector, {method}": Pairs(
@@ -275,10 +280,10 @@ CLAIMS = {
     "LocalRandomizer": of_reports(lambda e: LocalRandomizer(e / REPORTED)),
     "LocalRandomizer, asymmetric": of_reports(one_word),
     "LocalPrivateLDA": of_reports(lambda e: LocalPrivateLDA(2, randomizer=LocalRandomizer(e / REPORTED)), devices),
-    "count_labels": Pairs(labels, lambda e: HDPLDA(epsilon=e), 2000, 60, (3, 1), (20, 10), label_guarantee),
-    "PrivateSearchCV": Pairs(best, search),
-    "make_fdptm_pipeline": Pairs(pipelines, lambda e: make_fdptm_pipeline(e, n_components=2), cost=privacy_guarantee),
-    "release": Pairs(released, lambda e: make_fdptm_pipeline(e, n_components=2), cost=privacy_guarantee),
+    "count_labels": Pairs(labels, lambda e: HDPLDA(epsilon=e), 2000, 50, (3, 1), (12, 6), label_guarantee),
+    "PrivateSearchCV": Pairs(best, search, 1000, 20, (3, 2), (60, 20), lambda search: search.privacy_cost(public=True)),
+    "make_fdptm_pipeline": Pairs(pipelines, pipeline, others=(150, 35), cost=privacy_guarantee),
+    "release": Pairs(released, pipeline, others=(150, 35), cost=privacy_guarantee),
 }
 
 
