@@ -26,7 +26,7 @@ ALARM, MOST_ROWS = 1e-6, 400  # of right code that is called violated, and among
 ERROR = ALARM / MOST_ROWS / 2  # of each of the two rates or means of a row
 TRAINING = 0.2  # part of the outputs
 LARGEST = 4.0  # times the claimed losses: no more is looked for
-BINS, CENTRES = 40, 150
+BINS, CENTRES, CHUNK = 40, 150, 10_000
 SLOPES = 0.0, 0.5, 0.9, 0.99  # at which part of an event's log-ratio the divergence is looked at
 
 
@@ -219,7 +219,11 @@ def mmd(claim, learn, test):
     unit = max(np.std(np.concatenate(learn)), 1e-300)
 
     def witness(part, width):
-        return np.subtract(*(np.exp(-(((part[:, None] - c) / (width * unit)) ** 2) / 2).mean(axis=1) for c in centres))
+        def near(some, centre):
+            return np.exp(-(((some[:, None] - centre) / (width * unit)) ** 2) / 2).mean(axis=1)
+
+        pieces = np.array_split(part, -(-len(part) // CHUNK))
+        return np.concatenate([near(some, centres[0]) - near(some, centres[1]) for some in pieces])
 
     def distance(parts, width, bounded):
         values = [witness(part, width) for part in parts]

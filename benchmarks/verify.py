@@ -82,7 +82,9 @@ def answers(fit):
 
 def of_rows(sums, others):
     """Return the lengths of the words' rows beyond that of the others, by precision: about the log-ratio."""
-    return np.sum([p * (np.linalg.norm(rows, axis=1) - others) for rows, p in sums if len(rows) > 2], axis=0)
+    rows = [(rows, p) for rows, p in sums if len(rows) > 2]
+    lengths = [(np.linalg.norm(rows, axis=1) if rows.shape[1] > 1 else rows[:, 0], p) for rows, p in rows]
+    return np.sum([p * (length - others) for length, p in lengths], axis=0)
 
 
 def rounds(estimator, present, others, group):
@@ -258,7 +260,7 @@ CLAIMS = {
         rounds,
         lambda e: PrivateCGSLDA(1, epsilon=e, mechanism="discrete-gaussian", max_iter=1),
         2000,
-        100,
+        300,
         others=(40, 10),
     ),
     "PrivateCGSLDA, Laplace": Pairs(
@@ -266,9 +268,10 @@ CLAIMS = {
     ),
     "VIPSLDA": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e)),
     "VIPSLDA, online": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e, learning_method="online")),
+    "VIPSLDA, sampled": single(lambda e: VIPSLDA(1, epsilon=e, sampling_rate=0.5, max_iter=5), rounds, 20_000, 150),
     "PCTD": Pairs(rounds, lambda e: PCTD(2, epsilon=e), fits=140),
     "PCTD, units": Pairs(unit_counts, lambda e: PCTD(1, epsilon=e, noise="units"), 20_000, 5, others=(100, 100)),
-    "EmbeddingTopics": Pairs(clusters, lambda e: EmbeddingTopics(2, epsilon=e), 10, 1200, others=(250, 80)),
+    "EmbeddingTopics": Pairs(clusters, lambda e: EmbeddingTopics(2, epsilon=e), 10, 2500, others=(250, 80)),
     "HDPLDA": single(lambda e: HDPLDA(2, epsilon=e), sweeps, 40_000, 10),
     **{
         f"DPVocabularySelector, {method}": Pairs(
@@ -389,7 +392,7 @@ def one_selection(method):
     return lambda: verify_new(New(method, 5.0, fits=5))["violated"]
 
 
-FEW = Pairs(rounds, lambda e: PCTD(1, epsilon=e, max_iter=4), 1000, 50)
+FEW = Pairs(rounds, lambda e: PCTD(1, epsilon=e, max_iter=4), 1000, 35)
 VARIANTS = {
     "noise times 0.8": (noise_times_08, one_claim(replace(FEW, fits=15))),
     "a unit counted twice": (unit_twice, one_claim(Pairs(rounds, lambda e: VIPSLDA(1, epsilon=e), 1000, 5))),

@@ -32,6 +32,16 @@ def audit_table(rows):
     return simple_table(wide)
 
 
+def testers_table(rows):
+    """Return per cents of the claim that the best tester of each claim shows, and which it is; as reStructuredText."""
+    rows = rows.astype({"epsilon": float, "per cent": float})
+    best = rows.loc[rows.groupby(["claim", "epsilon"])["per cent"].idxmax()]
+    best = best.assign(shown=best["per cent"].map("{:.0f}".format) + " (" + best["tester"] + ")")
+    wide = best.pivot(index="claim", columns="epsilon", values="shown").loc[rows["claim"].unique()]
+    wide.columns = [f"epsilon {epsilon:g}" for epsilon in wide]
+    return simple_table(wide.fillna("not measured").reset_index())
+
+
 def simple_table(table):
     """Return a table of texts as reStructuredText."""
     lines = [list(table), *table.to_numpy().tolist()]
@@ -45,7 +55,7 @@ def told(results, match):
     """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
 
     A table has the columns that are named, and in the format what has a decimal point; without columns, it is that of
-    the audits.
+    the audits, or of testers.
     """
     what, stem, rest = match.groups()
     rows, columns, form = table(results / f"{stem}.csv"), [], ",.0f"
@@ -62,7 +72,7 @@ def told(results, match):
     if what == "table" and columns:
         return simple_table(rows[columns].map(lambda text: f"{float(text):{form}}" if "." in text else text))
     if what == "table":
-        return audit_table(rows)
+        return testers_table(rows) if "tester" in rows else audit_table(rows)
     if what == "seeds":
         seeds = rows.groupby("corpus" if "corpus" in rows else rows["seed"].eq(""))["seed"].nunique()
         return " to ".join(sorted({str(seeds.min()), str(seeds.max())}, key=int))
