@@ -220,7 +220,7 @@ def single(make, draw, words, fits, **options):
 
 def of_reports(make, draw=reports):
     """Return pairs of reports."""
-    return single(make, draw, 1_000_000, 1, cost=lambda estimator: estimator.privacy_cost(n_words=REPORTED))
+    return single(make, draw, 2_000_000, 1, cost=lambda estimator: estimator.privacy_cost(n_words=REPORTED))
 
 
 def one_word(e):
@@ -250,8 +250,8 @@ SELECTIONS = {  # group and others
     "mad": ((11, 3), (17, 4)),
     "mad2r": ((11, 3), (17, 5)),
     "policy_gaussian": ((11, 3), (17, 4)),
-    "policy_laplace": ((3, 1), (10, 3)),
-    "item_frequency": ((3, 1), (10, 3)),
+    "policy_laplace": ((3, 1), (10, 2)),
+    "item_frequency": ((3, 1), (10, 2)),
     "truncated_geometric": ((1, 1), (20, 10)),
 }
 CLAIMS = {
@@ -267,7 +267,7 @@ CLAIMS = {
         rounds, lambda e: PrivateCGSLDA(1, epsilon=e, mechanism="laplace", max_iter=1), 4000, 100, (3, 1), (20, 10)
     ),
     "VIPSLDA": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e)),
-    "VIPSLDA, online": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e, learning_method="online")),
+    "VIPSLDA, online": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e, learning_method="online"), fits=280),
     "VIPSLDA, sampled": single(lambda e: VIPSLDA(1, epsilon=e, sampling_rate=0.5, max_iter=5), rounds, 20_000, 150),
     "PCTD": Pairs(rounds, lambda e: PCTD(2, epsilon=e), fits=140),
     "PCTD, units": Pairs(unit_counts, lambda e: PCTD(1, epsilon=e, noise="units"), 20_000, 5, others=(100, 100)),
@@ -275,7 +275,7 @@ CLAIMS = {
     "HDPLDA": single(lambda e: HDPLDA(2, epsilon=e), sweeps, 40_000, 10),
     **{
         f"DPVocabularySelector, {method}": Pairs(
-            weights, partial(DPVocabularySelector, method=method, max_words_per_unit=1), 5000, 60, *numbers
+            weights, partial(DPVocabularySelector, method=method, max_words_per_unit=1), 5000, 200, *numbers
         )
         for method, numbers in SELECTIONS.items()
     },
@@ -283,10 +283,10 @@ CLAIMS = {
     "LocalRandomizer": of_reports(lambda e: LocalRandomizer(e / REPORTED)),
     "LocalRandomizer, asymmetric": of_reports(one_word),
     "LocalPrivateLDA": of_reports(lambda e: LocalPrivateLDA(2, randomizer=LocalRandomizer(e / REPORTED)), devices),
-    "count_labels": Pairs(labels, lambda e: HDPLDA(epsilon=e), 2000, 50, (3, 1), (12, 6), label_guarantee),
+    "count_labels": Pairs(labels, lambda e: HDPLDA(epsilon=e), 2000, 100, (3, 1), (12, 5), label_guarantee),
     "PrivateSearchCV": Pairs(best, search, 1000, 20, (3, 2), (60, 20), lambda search: search.privacy_cost(public=True)),
-    "make_fdptm_pipeline": Pairs(pipelines, pipeline, others=(150, 35), cost=privacy_guarantee),
-    "release": Pairs(released, pipeline, others=(150, 35), cost=privacy_guarantee),
+    "make_fdptm_pipeline": Pairs(pipelines, pipeline, others=(260, 60), cost=privacy_guarantee),
+    "release": Pairs(released, pipeline, others=(260, 60), cost=privacy_guarantee),
 }
 
 
