@@ -31,9 +31,9 @@ EVENTS = {  # with a claim's group, and noise of this law: (n, is there a unit, 
         pure_event(2.0), 1, lambda rng, coin, much: coin ^ (rng.random(len(coin)) > 1 / (1 + math.exp(-2 * much)))
     ),
 }  # fmt: skip
-# What each tester must show of the right noise, at least: over 20 seeds the least was 0.04 more, and more than four
-# deviations. MMD has a function that takes all values, where a threshold has two.
-LEAST = {"hockey-stick": 0.85, "histogram": 0.82, "Renyi": 0.5, "MMD": 0.4}
+# What each tester must show of the right noise, at least. Over 20 seeds the least are 0.89, 0.83, 0.80 and 0.56, with
+# deviations of 0.02 at most for the histogram and 0.012 for the others; with too little noise 1.13, and 0.012.
+LEAST = {"hockey-stick": 0.85, "histogram": 0.78, "Renyi": 0.5, "MMD": 0.4}
 
 
 def shown(law, much=1.0, seed=0, n=N):
