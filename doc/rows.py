@@ -10,6 +10,7 @@ import pandas as pd
 
 ASKED = re.compile(r'\{(seconds|seeds|mean|min|max|table) (\w+)((?: (?:[^\s{}"]|"[^"{}]*")+)*)\}')
 TABLE = re.compile(r'\n +Table\(\s*"(\w+)"')
+FRACTION = re.compile(r"-?\d*\.\d+(?:e-?\d+)?")
 DOC = Path(__file__).parent
 
 
@@ -54,8 +55,8 @@ def simple_table(table):
 def told(results, match):
     """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
 
-    A table has the columns that are named, and in the format what has a decimal point; without columns, it is that of
-    the audits, or of testers.
+    A table has the columns that are named, and in the format numbers that have a decimal point; without columns, it is
+    that of the audits, or of testers.
     """
     what, stem, rest = match.groups()
     rows, columns, form = table(results / f"{stem}.csv"), [], ",.0f"
@@ -70,7 +71,9 @@ def told(results, match):
     if not len(rows):
         raise ValueError(f"no row fits {match[0]}")
     if what == "table" and columns:
-        return simple_table(rows[columns].map(lambda text: f"{float(text):{form}}" if "." in text else text))
+        return simple_table(
+            rows[columns].map(lambda text: f"{float(text):{form}}" if FRACTION.fullmatch(text) else text)
+        )
     if what == "table":
         return testers_table(rows) if "tester" in rows else audit_table(rows)
     if what == "seeds":
