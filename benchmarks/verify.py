@@ -284,7 +284,7 @@ CLAIMS = {
     "LocalRandomizer": of_reports(lambda e: LocalRandomizer(e / REPORTED)),
     "LocalRandomizer, asymmetric": of_reports(one_word),
     "LocalPrivateLDA": of_reports(lambda e: LocalPrivateLDA(2, randomizer=LocalRandomizer(e / REPORTED)), devices),
-    "count_labels": Pairs(labels, lambda e: HDPLDA(epsilon=e), 2000, 100, (3, 1), (12, 5), label_guarantee),
+    "count_labels": Pairs(labels, lambda e: HDPLDA(epsilon=e), 2000, (100, 180), (3, 1), (12, 5), label_guarantee),
     "PrivateSearchCV": Pairs(best, search, 1000, 20, (3, 2), (60, 20), lambda search: search.privacy_cost(public=True)),
     "make_fdptm_pipeline": Pairs(pipelines, pipeline, others=(260, 60), cost=privacy_guarantee),
     "release": Pairs(released, pipeline, others=(260, 60), cost=privacy_guarantee),
