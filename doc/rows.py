@@ -10,6 +10,7 @@ import pandas as pd
 
 ASKED = re.compile(r'\{(seconds|seeds|mean|min|max|table) (\w+)((?: (?:[^\s{}"]|"[^"{}]*")+)*)\}')
 TABLE = re.compile(r'\n +Table\(\s*"(\w+)"')
+FRACTION = re.compile(r"-?\d*\.\d+(?:e-?\d+)?")
 DOC = Path(__file__).parent
 
 
@@ -32,6 +33,16 @@ def audit_table(rows):
     return simple_table(wide)
 
 
+def testers_table(rows):
+    """Return per cents of the claim that the best tester of each claim shows, and which it is; as reStructuredText."""
+    rows = rows.astype({"epsilon": float, "per cent": float})
+    best = rows.loc[rows.groupby(["claim", "epsilon"])["per cent"].idxmax()]
+    best = best.assign(shown=best["per cent"].map("{:.0f}".format) + " (" + best["tester"] + ")")
+    wide = best.pivot(index="claim", columns="epsilon", values="shown").loc[rows["claim"].unique()]
+    wide.columns = [f"epsilon {epsilon:g}" for epsilon in wide]
+    return simple_table(wide.fillna("not measured").reset_index())
+
+
 def simple_table(table):
     """Return a table of texts as reStructuredText."""
     lines = [list(table), *table.to_numpy().tolist()]
@@ -44,8 +55,8 @@ def simple_table(table):
 def told(results, match):
     """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
 
-    A table has the columns that are named, and in the format what has a decimal point; without columns, it is that of
-    the audits.
+    A table has the columns that are named, and in the format numbers that have a decimal point; without columns, it is
+    that of the audits, or of testers.
     """
     what, stem, rest = match.groups()
     rows, columns, form = table(results / f"{stem}.csv"), [], ",.0f"
@@ -60,9 +71,11 @@ def told(results, match):
     if not len(rows):
         raise ValueError(f"no row fits {match[0]}")
     if what == "table" and columns:
-        return simple_table(rows[columns].map(lambda text: f"{float(text):{form}}" if "." in text else text))
+        return simple_table(
+            rows[columns].map(lambda text: f"{float(text):{form}}" if FRACTION.fullmatch(text) else text)
+        )
     if what == "table":
-        return audit_table(rows)
+        return testers_table(rows) if "tester" in rows else audit_table(rows)
     if what == "seeds":
         seeds = rows.groupby("corpus" if "corpus" in rows else rows["seed"].eq(""))["seed"].nunique()
         return " to ".join(sorted({str(seeds.min()), str(seeds.max())}, key=int))

@@ -3,6 +3,7 @@
 One fit must tell each of them; benchmarks/audits.py counts how often it does.
 """
 
+import math
 import os
 from contextlib import contextmanager
 from dataclasses import replace
@@ -85,6 +86,45 @@ def noise_repeated():
         return np.rint(first * (multiplier * NORM_BOUND / SCALE)).astype(np.int64)
 
     with patch.object(NoisePlan, "draw", draw):
+        yield
+
+
+@contextmanager
+def unit_twice():
+    """Each unit is counted twice, and accounted for once."""
+    collect = AdaptiveEStep.collect
+
+    def twice(self, query, round_, active):
+        sums = collect(self, query, round_, active)
+        return bounded_elsewhere(2 * sums.total, sums.norm, np.inf)
+
+    with patch.object(AdaptiveEStep, "collect", twice):
+        yield
+
+
+@contextmanager
+def thresholds_times_08():
+    """Words are released above 0.8 times the thresholds that keep new words hidden."""
+    plan = DPVocabularySelector._plan
+
+    def lower(self, *args):
+        right = plan(self, *args)
+        return replace(right, thresholds=tuple(math.floor(0.8 * threshold) for threshold in right.thresholds))
+
+    with patch.object(DPVocabularySelector, "_plan", lower):
+        yield
+
+
+@contextmanager
+def forgotten_delta():
+    """The guarantee of a selection leaves out what new words cost."""
+    cost = DPVocabularySelector.privacy_cost
+
+    def less(self, *args, **options):
+        right = cost(self, *args, **options)
+        return replace(right, delta=right.delta - right.event_delta, event_delta=0.0)
+
+    with patch.object(DPVocabularySelector, "privacy_cost", less):
         yield
 
 
