@@ -46,8 +46,8 @@ class VariationalEStep:
         document are scaled to the norm bound; for users their word counts are, which bounds the soft counts.
     max_length : int or None
         As in `cut_documents`.
-    max_iter : int or callable
-        Most iterations a document; or returns them for a round.
+    max_iter : int
+        Most iterations a document.
     tol : float
         A document stops when the mean change of its parameters is below.
     weighted : bool, default=False
@@ -96,7 +96,6 @@ class VariationalEStep:
             self.priors.fit_words(table, round_)
             self._state[:] = -1  # documents start anew
         alpha, beta = self.priors(round_)
-        max_iter = self._max_iter(round_) if callable(self._max_iter) else self._max_iter
         if infers and self.priors.shape is not None:  # the kernel has one number for all words
             table, beta = table + np.float32(beta) * self.priors.shape.astype(np.float32)[:, None], 0.0
         mass = total(table, axis=0) + len(table) * beta
@@ -107,7 +106,7 @@ class VariationalEStep:
         for X, weight, documents in self._parts(active):
             e_step(
                 X.indptr, X.indices, X.data, documents, expected, alpha.astype(np.float32), weight, TOKEN_WEIGHT,
-                self._norm, max_iter, self._tol, LEAST_COUNTS, counts, self._n_threads,
+                self._norm, self._max_iter, self._tol, LEAST_COUNTS, counts, self._n_threads,
                 word_weight=word_weight, state=self._state, collapsed=self._collapsed, relaxation=self._relaxation,
             )  # fmt: skip
         if infers:

@@ -65,9 +65,9 @@ ROUNDS_SMOOTHING = 1.0
 # counts in a document is not lost. With alpha = 0.1 the sum is that 1/2.
 OFFSET = 0.4
 FRESH_UPDATES = 50  # most iterations for a document that starts anew
-# The same in batches without noise: in the first half of the rounds, and later. More of them are slower and, as topics
-# of documents get too sure, no better: doc/kernels.rst, "Variational inference".
-EXACT_UPDATES = 5, 10
+# The same in full batches without noise. More of them are slower and, as documents get too sure of topics, no better:
+# doc/kernels.rst, "Variational inference".
+EXACT_UPDATES = 8
 CUT = "the tokens kept of different documents are drawn independently"
 # Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
 # frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
@@ -163,8 +163,8 @@ class VIPSLDA(BaseRoundsModel):
     learning_decay : float, default=0.7
         Called kappa in [1]_; in [0, 1]. Affects privacy: no.
     max_doc_update_iter : int or None, default=None
-        Most iterations for a document in a round. None: with noise 16 where documents go on from the last round;
-        without, in full batches, 5 and in the second half of the rounds 10; else 50. Affects privacy: no.
+        Most iterations for a document in a round. None: 16 with noise, where documents go on from the last
+        round; 8 without, in full batches; else 50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
@@ -566,7 +566,7 @@ class VIPSLDA(BaseRoundsModel):
             exact=plan.noiseless,
             max_norm=self.max_norm,
             max_length=self.max_doc_length,
-            max_iter=partial(updates, *self._updates(plan, remember), plan.n_rounds),
+            max_iter=self.max_doc_update_iter or self._updates(plan, remember),
             tol=self.mean_change_tol,
             remember=remember or self._infers_without_noise(),
             weighted=self._weighted(plan, data),
@@ -577,12 +577,10 @@ class VIPSLDA(BaseRoundsModel):
         return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length, judges=JUDGES * infers[0])
 
     def _updates(self, plan, remember):
-        """Return most iterations for a document in the first half of the rounds, and later."""
-        if self.max_doc_update_iter is not None:
-            return self.max_doc_update_iter, self.max_doc_update_iter
+        """Return the default of most iterations for a document."""
         if plan.noiseless and self.learning_method == "batch" and not self._infers_without_noise():
             return EXACT_UPDATES
-        return (REMEMBERED_UPDATES, REMEMBERED_UPDATES) if remember else (FRESH_UPDATES, FRESH_UPDATES)
+        return REMEMBERED_UPDATES if remember else FRESH_UPDATES
 
     def _prior_mass(self):
         return PRIOR_MASS if np.isinf(self.epsilon) else NOISY_PRIOR_MASS
@@ -598,11 +596,6 @@ class VIPSLDA(BaseRoundsModel):
             return Knowledge(shape, plan, key, weighted=weighted, **options)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
-
-
-def updates(first, last, n_rounds, round_):
-    """Return most iterations for a document in a round: another number in the second half."""
-    return first if 2 * round_ <= n_rounds else last
 
 
 def sampled_share(sampling_rate, batch_size, nominal_size):
