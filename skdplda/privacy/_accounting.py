@@ -28,9 +28,9 @@ DRAWN = 2.0**-40  # more than 2**50 noise values add to epsilon, and to delta in
 # Above the error of a delta by FFT convolutions, at least and for each step: a coefficient's, of some 1e-16, grows with
 # the power that is taken of it. Measured against exact binomial sums: 2e-14 at 1,000 steps; at 20,000 2e-13 and, by
 # SciPy 1.18 with NumPy 2.5, 3e-12.
-PLD_SLACK, PLD_STEP_SLACK = 1e-12, 2e-15
+PLD_SLACK, PLD_STEP_SLACK = 1e-12, 1e-15
 PLD_ERROR = 2.0**-32  # above that of a large delta, relative: machines differed by up to 2**-35
-PLD_LEAST_DELTA = 10  # slacks; below so many they would dominate: Renyi bounds take over
+PLD_LEAST_DELTA = 3  # slacks; below so many they would dominate: Renyi bounds take over
 # Beyond these, a privacy loss distribution is not made, and the bounds in closed form and of Renyi divergences are all
 # that there is. They bound the work on events that come out of files, and are far above what a fit or a search does.
 PLD_STEPS = 20_000
