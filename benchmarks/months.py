@@ -77,7 +77,7 @@ def year(s, seed):
     labels, own = np.empty(len(X), int), []
     for t, model in enumerate(models):
         here, number = model.predict(X[month == t]), topics[topics["period"] == t]["number"].to_numpy()
-        labels[month == t] = np.argsort(number)[here]
+        labels[month == t] = np.argsort(number, kind="stable")[here]
         own.append(normalized_mutual_info_score(y[month == t], here))
     matched = [match_topics(a, b)[0] == np.arange(K) for a, b in pairwise(models)]
     return {

@@ -105,7 +105,9 @@ class Claim:
         return float(found) + self.event_delta * self.group * math.exp(epsilon * (self.group > 1))
 
     def renyi(self, factor, order, event=None):
-        """Return the largest Renyi divergence; None if it is not known here."""
+        """Return the largest Renyi divergence; None if it is not known here, or has no end as a delta is beside."""
+        if self.event_delta > 0:
+            return None
         event = scaled(self.event, factor * self.group) if event is None else event
         kind = type(event).__name__
         if kind == "GaussianDpEvent":
@@ -162,7 +164,7 @@ def histogram(claim, learn, test):
     values = np.unique(every)
     edges = values[1:] if len(values) <= BINS else np.unique(np.quantile(every, np.linspace(0, 1, BINS + 1)[1:-1]))
     count = [np.bincount(np.searchsorted(edges, part, "right"), minlength=len(edges) + 1) + 0.5 for part in learn]
-    rank = np.argsort(np.argsort(-count[0] / count[1]))
+    rank = np.argsort(np.argsort(-count[0] / count[1], kind="stable"), kind="stable")
     chosen = [lambda part, n=n: rank[np.searchsorted(edges, part, "right")] < n for n in range(1, len(rank))]
     return by_events(claim, chosen, learn, test)
 

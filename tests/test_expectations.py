@@ -18,6 +18,7 @@ from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivacyGuarantee, Pr
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import gensim_dictionary
+from skdplda.published import PublishedPCTD, PublishedVIPSLDA
 
 TESTS = Path(__file__).parent
 DOC = TESTS.parent / "doc"
@@ -117,6 +118,38 @@ def test_priors_are_constants_and_never_learned_from_the_data(model):
         return
     with pytest.raises((ValueError, TypeError)):
         clone(model).set_params(doc_topic_prior="infer").fit(np.ones((4, 3), dtype=int))
+
+
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("model", "sums"),  # at most, with noise and without; of published forms 0.1 a topic
+    [
+        (VIPSLDA, (0.5, 1)),
+        (PrivateCGSLDA, (0.5, INF)),
+        (PCTD, (1, INF)),
+        (HDPLDA, (INF, INF)),
+        (PublishedPCTD, (INF, INF)),
+    ]
+    + [(PublishedVIPSLDA, (INF, INF)), (LocalPrivateLDA, (INF, INF))],
+)
+@pytest.mark.parametrize("n_topics", [1, 4, 10, 60])
+def test_default_priors_of_topic_proportions_are_as_stated(model, sums, n_topics):
+    for epsilon, most in zip((2.0, INF), sums, strict=True):
+        if epsilon < INF or most < INF:
+            prior = model(n_topics, epsilon=epsilon)._doc_topic_prior()
+            np.testing.assert_array_equal(prior, np.full(n_topics, min(0.1, most / n_topics)))
+
+
+@pytest.mark.parametrize("model", [VIPSLDA(epsilon=50.0), PCTD(epsilon=50.0)])
+@pytest.mark.parametrize("n_topics", [3, 15])
+def test_a_fitted_model_does_not_follow_its_parameters(frame, model, n_topics):
+    fitted = clone(model).set_params(n_components=n_topics).fit(frame)
+    before, prior = fitted.transform(frame), fitted._prior_of_topics()
+    fitted.set_params(epsilon=np.inf, doc_topic_prior=3.0)
+    np.testing.assert_array_equal(fitted.transform(frame), before)
+    np.testing.assert_array_equal(fitted._prior_of_topics(), prior)
 
 
 @every_model

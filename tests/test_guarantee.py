@@ -672,3 +672,16 @@ def test_a_year_of_releases_is_a_line_and_hides_no_number():
         "3 releases, each for itself: noise of scale 4 to 20 on 1 to 3 sums (votes, 1 to 3 times); 1 release: another"
     )
     assert year[0].compose(year[0]).mechanism == f"2 releases, each for itself: {said[0]}"
+
+
+def test_releases_are_counted_whatever_was_joined_before():
+    """A running total adds releases to a text that it has made itself; numbers of names and versions are none."""
+    first, second = "noise of scale 2 on 5 sums", "noise of scale 4.5 on 5 sums"
+    months = [PrivacyGuarantee(epsilon=0.1, mechanism=text) for text in (first, second, first)]
+    total = months[0].compose(months[1]).compose(months[2])
+    assert total.mechanism == "3 releases, each for itself: noise of scale 2 to 4.5 on 5 sums"
+    other = PrivacyGuarantee(epsilon=0.1, mechanism="sieve 1.2.3")
+    several = total.compose(other).compose(total).compose(other).mechanism
+    assert several == f"6{total.mechanism[1:]}; 2 releases, each for itself: sieve 1.2.3"
+    falling = [PrivacyGuarantee(epsilon=0.1, mechanism=f"noise of scale {scales}") for scales in ("8 to 2", "9 to 1")]
+    assert falling[0].compose(falling[1]).mechanism == "2 releases, each for itself: noise of scale 1 to 9"

@@ -747,8 +747,8 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
 def settings_of(estimator):
     """Return, as text, the parameters that another run of the same fit must not change, by what they hold."""
-    settings = estimator.get_params(deep=False)
-    return fingerprint({name: value for name, value in settings.items() if name not in MAY_CHANGE})
+    settings = {name: value for name, value in estimator.get_params(deep=False).items() if name not in MAY_CHANGE}
+    return fingerprint(settings | {"prior mass": estimator._prior_mass()})  # a default that versions may change
 
 
 def warn_of_spare_topics(n_components, n_words):

@@ -388,7 +388,8 @@ class TopicsMixin:
         for name in ("merged_prior_", "doc_topic_prior_"):
             if hasattr(self, name):
                 return getattr(self, name)
-        return self._doc_topic_prior()
+        given = getattr(self, "_fitted_parameters", None)  # parameters can be set at any time
+        return (self if given is None else type(self)(**given))._doc_topic_prior()
 
     def _number_of(self, topic, name):
         """Return the number of a topic that is given by number or name."""

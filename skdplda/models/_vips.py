@@ -62,12 +62,12 @@ ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
 # rounds" and "no smoothing between rounds" of VIPSLDA.
 ROUNDS_SMOOTHING = 1.0
 # Added to alpha in private rounds that are not adaptive: exp(digamma(x + 1/2)) is about x, so that a topic of few
-# counts in a document is not lost. With alpha = 0.1 the sum is that 1/2.
+# counts in a document is not lost.
 OFFSET = 0.4
 FRESH_UPDATES = 50  # most iterations for a document that starts anew
 # The same in full batches without noise. More of them are slower and, as documents get too sure of topics, no better:
 # doc/kernels.rst, "Variational inference".
-EXACT_UPDATES = 8
+EXACT_UPDATES = 16
 CUT = "the tokens kept of different documents are drawn independently"
 # Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
 # frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
@@ -164,7 +164,7 @@ class VIPSLDA(BaseRoundsModel):
         Called kappa in [1]_; in [0, 1]. Affects privacy: no.
     max_doc_update_iter : int or None, default=None
         Most iterations for a document in a round. None: 16 with noise, where documents go on from the last
-        round; 8 without, in full batches; else 50. Affects privacy: no.
+        round, and without, in full batches; else 50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None

@@ -5,6 +5,7 @@ import re
 import textwrap
 from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
+from itertools import chain
 
 from skdplda._arithmetic import exp, expm1
 from skdplda.privacy._accounting import check_of
@@ -16,8 +17,9 @@ SHOWN = 4  # rows that a notebook shows unfolded
 LEFT = ": what is left is rounding"
 CHECKED = "delta follows from the noise by this program; pip install dp-accounting"
 
-ONE = r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?"
-NUMBER, RANGES = re.compile(ONE), re.compile(rf"({ONE})(?: to {ONE})* to ({ONE})")
+ONE = r"(?<![\w.-])\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w,.]*\d)"  # no version, and no part of a name
+NUMBER, RANGES = re.compile(ONE), re.compile(rf"({ONE}) to ({ONE})")
+RELEASES = r"releases?(?:, each for itself)?: "
 WIDTH, LABEL = 92, 14  # characters of a line and of its label
 NEIGHBOURS = {
     "add-remove": "data sets that differ by one {unit} being present or absent are hard to tell apart",
@@ -150,25 +152,32 @@ def mechanisms_of(said):
     >>> mechanisms_of(["noise of scale 2 on 5 sums", "noise of scale 4.5 on 5 sums", "none"])
     '2 releases, each for itself: noise of scale 2 to 4.5 on 5 sums; 1 release: none'
     """
-    kinds = {}
-    for text in filter(None, said):
-        kinds.setdefault(re.sub(r"\btimes\b", "time", NUMBER.sub("#", text)), []).append(text)
-    if all(len(alike) == 1 for alike in kinds.values()):
-        return "; ".join(alike[0] for alike in kinds.values())
-    many = {
-        number: "1 release" if number == 1 else f"{number} releases, each for itself"
-        for number in map(len, kinds.values())
-    }
-    return "; ".join(f"{many[len(alike)]}: {_alike(alike)}" for alike in kinds.values())
+    kinds: dict[str, list] = {}
+    for number, text in chain.from_iterable(map(_counted, filter(None, said))):
+        ends = [RANGES.sub(end, text) for end in (r"\1", r"\2")]
+        kind = kinds.setdefault(re.sub(r"\btimes\b", "time", NUMBER.sub("\0", ends[0])), [0, text])
+        kind[0] += number
+        kind += ends
+    if all(number == 1 for number, *_ in kinds.values()):
+        return "; ".join(text for _, text, *_ in kinds.values())
+    return "; ".join(
+        f"1 release: {text}" if number == 1 else f"{number} releases, each for itself: {_alike(ends)}"
+        for number, text, *ends in kinds.values()
+    )
+
+
+def _counted(text):
+    """Return how often each kind of release was done, and its text, of one text, which this may have made before."""
+    parts = re.split(rf"; (?=\d+ {RELEASES})", text)
+    found = [re.fullmatch(rf"(?s)(\d+) {RELEASES}(.*)", part) for part in parts]
+    return [(int(part[1]), part[2]) for part in found if part] if all(found) else [(1, text)]
 
 
 def _alike(said):
     """Return one text for several that differ in numbers: each from the least to the greatest."""
     columns = [sorted(set(numbers), key=_size) for numbers in zip(*map(NUMBER.findall, said), strict=True)]
     ranges = iter([least if (least := column[0]) == column[-1] else f"{least} to {column[-1]}" for column in columns])
-    one = NUMBER.sub(lambda _: next(ranges), said[0])
-    one = RANGES.sub(r"\1 to \2", one)  # of ranges: from the least to the greatest of all
-    return re.sub(r"(?<= to )(\d+) time\b", r"\1 times", one)
+    return re.sub(r"(?<= to )(\d+) time\b", r"\1 times", NUMBER.sub(lambda _: next(ranges), said[0]))
 
 
 def _size(number):
