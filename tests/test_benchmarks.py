@@ -52,6 +52,12 @@ def test_ablations_run_and_differ_from_the_estimator_as_it_is(frontier):
     assert all(row["perplexity"] > 1 and not row.get("note") for _, row in found)
 
 
+@pytest.mark.filterwarnings("default")
+def test_exact_rounds_are_measured(frontier):
+    found = frontier.judge_little(frontier.Little("toy", 3, "VIPSLDA", 5.0, 0, help=frontier.EXACT_ROUNDS))
+    assert found["releases"] == 2 and found["non-private"] < found["perplexity"] < found["unigram"]
+
+
 def test_an_ablation_whose_name_is_gone_fails(frontier, monkeypatch):
     settings = frontier.Fit("toy", 3, "VIPSLDA", 5.0, 0)
     gone = frontier.with_constant(frontier._adaptive, "NO_SUCH_NAME", 1.0)
