@@ -110,7 +110,7 @@ def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
 
 
 def power(x: Any, exponent: float) -> Any:
-    """Numbers from 0 to a power: roots and squares exactly rounded where they are a square root or a product."""
+    """Numbers from 0 to a power: of halves and quarters by square roots, else by our own `exp` and `log`."""
     scalar, x = np.ndim(x) == 0, np.asarray(x, np.float64)
     with np.errstate(divide="ignore"):
         if exponent in (0.25, 0.5):

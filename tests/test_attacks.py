@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import shifted
 from joblib import parallel_config
 from scipy.stats import multivariate_normal, norm
 from sklearn.base import BaseEstimator, clone
@@ -394,7 +395,7 @@ def test_shadow_classifiers_find_members_of_an_overfitted_classifier():
     corpus = make_lda_corpus(160, 60, 2, random_state=0)
     half = np.asarray(corpus.data[:, :30].sum(axis=1)).ravel()
     y = np.where(half > np.median(half), "first", "second")
-    topics = LatentDirichletAllocation(3, max_iter=3, random_state=0)
+    topics = LatentDirichletAllocation(3, max_iter=3, random_state=shifted(0))
     attack = shadow_classifier_attack(make_pipeline(topics, LogisticRegression()), corpus.data, y, random_state=0)
     assert attack.membership_accuracy < 0.75 and 0 <= attack.f1 <= 1
     with pytest.raises(ValueError, match="n_shadows must be an integer of at least 2"):

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import public_estimators
 
 import skdplda
 
@@ -261,3 +262,12 @@ def test_what_is_forbidden_is_found(code):
 )
 def test_what_is_the_same_everywhere_is_not(code):
     assert not places(f"def function(x):\n    {code}\n", "file.py")
+
+
+def test_each_estimator_has_a_digest():
+    """What is public has a seeded fit in `fit_digests.py`, by its name or by that of the pipeline that holds it."""
+    source = (Path(__file__).parent / "fit_digests.py").read_text(encoding="utf-8")
+    held = {"TextEmbedder": "make_insights_pipeline", "PrivatePipeline": "make_fdptm_pipeline"}
+    names = [kind.__name__ for kind in public_estimators()]
+    assert len(names) > 15
+    assert [name for name in names if held.get(name, name) not in source] == []
