@@ -85,6 +85,7 @@ KINDS = {"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}
 BOTH = tuple(KINDS)
 NEWS, TWEETS, NIPS, ENRON, KOS = "20 Newsgroups", "TweetRumors", "NIPS", "Enron, by sender", "KOS"
 ALL_TWEETS = "TweetRumors, all words"
+ALL_WORDS = 10**6  # more than any corpus has
 SHORT_MAILS, SHORT = "Enron's mails, 7 words", 7
 VECTORS, PERMUTED, EXACT_ROUNDS = "vectors", "permuted vectors", "exact rounds"
 MIXTURES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # weights of uniform frequencies
@@ -271,7 +272,7 @@ def uci(n_words, name, binary):
 CORPORA = {
     NEWS: newsgroups,
     TWEETS: tweets,
-    ALL_TWEETS: lambda n_words: tweets(None, ALL_TWEETS),
+    ALL_TWEETS: lambda n_words: tweets(ALL_WORDS, ALL_TWEETS),
     NIPS: partial(uci, name=NIPS, binary=False),
     ENRON: enron,
     KOS: partial(uci, name=KOS, binary=True),
