@@ -202,7 +202,7 @@ INLINE void TARGET(collect_next)(const token_block *b, const delayed_table *f, s
     __m512 steps = _mm512_setzero_ps();
     u64x8 place[2] = {{0}};
     for (int32_t i = 0; i < n; i = (int32_t)(c->end - t)) { /* each segment fills all lanes from its first token on */
-        const int32_t from = -1 << i & 65535;
+        const uint32_t from = 65535u << i & 65535;
         if (t + i == c->end) TARGET(next_segment)(b, f, stride, c);
         word = _mm512_mask_set1_epi32(word, (__mmask16)from, c->word);
         steps = _mm512_mask_mov_ps(steps, (__mmask16)from, _mm512_set1_ps(f->steps[c->word]));

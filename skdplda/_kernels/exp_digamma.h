@@ -5,6 +5,8 @@
  * (an even expansion about z, whose next term is below 2e-7 of the value). No logarithm is needed. R is held at 30:
  * smaller results than about 3e-13 are rounded up to that, so that no product of two of them vanishes.
  */
+typedef uint32_t TARGET(bits) __attribute__((vector_size(sizeof(TARGET(floats))), may_alias)); /* sums wrap */
+
 INLINE TARGET(floats) TARGET(exp_digamma)(TARGET(floats) x) {
     const float whole = 12582912; /* 1.5 2^23: adding it rounds to an integer */
     TARGET(floats) u = x * (x + 3);
@@ -24,7 +26,7 @@ INLINE TARGET(floats) TARGET(exp_digamma)(TARGET(floats) x) {
     power = power * rest + 1.6666666e-1f;
     power = power * rest + 0.5f;
     power = power * rest * rest + rest + 1;
-    return series * (TARGET(floats))((TARGET(ints))power + ((TARGET(ints))turns << 23)); /* the low bits of `turns` are the exponent */
+    return series * (TARGET(floats))((TARGET(bits))power + ((TARGET(bits))turns << 23)); /* the low bits of `turns` are the exponent */
 }
 
 static void TARGET(exp_digamma_all)(const float *x, float *out, int64_t n) {
