@@ -401,14 +401,14 @@ def floor_table(table):
 
 
 def short_table(table):
-    """Return perplexities of texts of few words: of one topic, and means of more with and without an inferred prior."""
+    """Return perplexities of texts of few words: of one topic, and means of more, with a vote for the prior or not."""
     table = table[table["perplexity"].notna()]
     keys = ["corpus", "words", "epsilon"]
     one = table[(table["topics"] == 1) & (table["model"] == "VIPSLDA")].groupby(keys)["perplexity"].mean()
     more = table[table["topics"] > 1].groupby([*keys, "model", "help"])["perplexity"].mean().unstack(["model", "help"])
     columns = {"frequencies": one}
     for model in reversed(MAIN):
-        columns |= {model: more[model, "none"], f'{model}, "infer"': more[model, "infer"]}
+        columns |= {model: more[model, "none"], f"{model}, fixed": more[model, "fixed prior"]}
     return pd.DataFrame(columns).round(0).astype(int).reset_index()
 
 

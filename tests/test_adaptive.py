@@ -73,17 +73,21 @@ def e_step(X, groups, n_topics, model, **options):
     return AdaptiveEStep(X, units, make=make, randomness=SimpleNamespace(key=7), n_threads=1, **options)
 
 
+def judged(table, rng, *, for_users):
+    """Return what documents vote on."""
+    left = np.full((len(table), rng.integers(1, table.shape[1], endpoint=True)), rng.choice([0.0, 1.0, 50.0]))
+    weights = None if for_users or rng.random() < 0.3 else word_weights(table)
+    return {"table": table.astype(np.float64), "left": left, "word_weights": weights}
+
+
 def random_query(kind, n_words, rng, *, for_users):
     """Return a query of public arrays; some words have no vector, and the first two have opposite ones."""
     n_topics, n_dimensions = rng.integers(1, 6, 2)
     table = rng.gamma(0.3, 100.0, (n_words, n_topics)).astype(np.float32) + np.float32(1e-3)
     if kind == "votes":
-        left = rng.choice([None, 0.0, 1.0, 50.0])
-        left = None if left is None else np.full((n_words, rng.integers(1, n_topics, endpoint=True)), left)
-        weights = None if for_users or rng.random() < 0.3 else word_weights(table)
-        return TopicVotes(table.astype(np.float64), left=left, word_weights=weights, blend=rng.choice([0.5, 1.0]))
+        return TopicVotes(**judged(table, rng, for_users=for_users), blend=rng.choice([0.5, 1.0]))
     if kind == "priors":
-        return PriorVotes(table.astype(np.float64), rng.gamma(0.5, 2.0, (4, n_topics)) + 1e-3)
+        return PriorVotes(**judged(table, rng, for_users=for_users), priors=rng.gamma(0.5, 2.0, 4) + 1e-3)
     if kind == "topics":
         return TopicWordCounts(table)
     if kind == "frequent":
@@ -177,42 +181,10 @@ def test_frequent_words_are_those_of_documents_that_have_no_others(model, groupe
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("grouped", [False, True])
-def test_units_that_judge_topics_are_in_none(model, grouped):
-    """Sums of topics are those of the others, votes those of the judges; word frequencies have all."""
-    rng = np.random.default_rng(0)
-    X, groups = rng.poisson(1.5, (90, 12)), np.arange(90) % 30 if grouped else None
-    steps = e_step(X, groups, 3, model, judges=0.4)
-    judging = steps._judging
-    assert 0 < judging.sum() < len(judging) == (30 if grouped else 90)
-    of_judge = judging if groups is None else judging[groups]
-    learning, judges = X.copy(), X.copy()
-    learning[of_judge], judges[~of_judge] = 0, 0  # the numbers of documents, on which draws depend, stay
-    for kind in ("words", "frequent", "vectors", "clusters", "topics", "votes", "priors"):
-        query = random_query(kind, 12, np.random.default_rng(1), for_users=grouped)
-        if kind in ("frequent", "topics"):
-            query = TopicWordCounts(np.repeat(query.table[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32))
-        own = {"words": X, "votes": judges, "priors": judges}.get(kind, learning)
-        total = e_step(X, groups, 3, model, judges=0.4).collect(query, 0, None).total
-        assert_array_equal(total, e_step(own, groups, 3, model).collect(query, 0, None).total)
-    more = e_step(X[40:], None, 3, model, judges=0.4, first_document=40)  # as on a worker
-    assert_array_equal(more._judging, e_step(X, None, 3, model, judges=0.4)._judging[40:])
-
-
-@pytest.mark.parametrize("kind", ["votes", "priors"])
-def test_a_block_without_judges_adds_nothing(kind):
-    """Who is a judge is drawn: a fit that failed for want of one would tell that."""
-    X, query = np.ones((5, 12), int), random_query(kind, 12, np.random.default_rng(1), for_users=False)
-    total = e_step(X, None, 3, VIPSLDA, judges=1e-9).collect(query, 0, None).total
-    assert_array_equal(total, np.zeros((4 if kind == "priors" else 1, 1)))
-
-
-def test_the_statement_tells_of_judges_and_of_the_prior():
-    assumed = VIPSLDA(3, epsilon=1.0, doc_topic_prior="infer").privacy_cost().assumptions
-    assert any("judge" in line for line in assumed)
-    assert not any("judge" in line for line in VIPSLDA(3, epsilon=1.0).privacy_cost().assumptions)
-    assert "doc_topic_prior_" in VIPSLDA(50, epsilon=1.0).privacy_cost().released
-    assert "doc_topic_prior_" not in VIPSLDA(5, epsilon=1.0).privacy_cost().released
+def test_the_statement_tells_of_the_prior_that_documents_vote_for(model):
+    assert "doc_topic_prior_" in model(5, epsilon=1.0).privacy_cost().released
+    assert "doc_topic_prior_" in model(5, epsilon=1.0, doc_topic_prior="infer").privacy_cost().released
+    assert "doc_topic_prior_" not in model(5, epsilon=1.0, doc_topic_prior=0.1).privacy_cost().released
 
 
 @pytest.mark.parametrize("kind", ["vector_votes", "votes"])
@@ -307,7 +279,8 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
         shape = tuple(rng.integers([1, 1], [30, 7]).tolist())
         plan = BudgetPlan.of(float(rng.choice([1e-2, 1.0, 20.0])), 1e-5, least_share(n_rounds))
         weighted = bool(rng.random() < 0.5)
-        options = {"key": int(rng.integers(99)), "weighted": weighted, "n_rounds": n_rounds, "infers": bool(i % 2)}
+        options = {"key": int(rng.integers(99)), "weighted": weighted, "n_rounds": n_rounds}
+        options["first_prior"] = 0.1 if i % 2 else None
         options["prior"] = random_prior(rng, *shape)
         talk, again = (Conversation(Knowledge(shape, plan, **options), plan) for _ in range(2))
         some, kinds = list(fakes(rng, plan.multipliers[0])), talk.kinds
@@ -332,7 +305,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
             again.answer(fake.copy())  # the same answers make the same questions and the same model
             assert again.shares == talk.shares and again.kinds == kinds
             assert_array_equal(again.known.table, known.table)
-            assert again.known.mean_prior == known.mean_prior
+            assert again.known.prior_factor == known.prior_factor
         assert math.fsum(talk.shares) == pytest.approx(1, abs=1e-9)
         assert_array_equal(again.known.pseudo_counts(), known.pseudo_counts())
         assert n_planned == len(kinds) == len(known.spent)
@@ -343,12 +316,12 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
     assert all_kinds == set(KINDS)
 
 
-@pytest.mark.parametrize("infers", [False, True])
+@pytest.mark.parametrize("first_prior", [None, 0.1])
 @pytest.mark.parametrize("max_iter", [1, 2])
-def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, infers):
+def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, first_prior):
     """A vote after the last round of topics would leave nothing to be spent."""
     plan = BudgetPlan.of(1.0, 1e-5, least_share(max_iter))
-    talk = Conversation(Knowledge((6, 3), plan, 0, weighted=True, n_rounds=max_iter, infers=infers), plan)
+    talk = Conversation(Knowledge((6, 3), plan, 0, weighted=True, n_rounds=max_iter, first_prior=first_prior), plan)
     while talk.ask is not None:
         assert talk.ask.share >= least_share(max_iter)
         sign = 1 if talk.kinds[-1] == "words" else -1  # many documents, and a vote that says no
@@ -602,7 +575,7 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
     background, seeds = np.full(150, 1 / 150), np.eye(1, 150) * 0.5 + 0.5 / 150
     prior = WordPrior(vectors, background, seeds, ("one",)) if with_prior else None
     settings = {"epsilon": 4.0, "max_iter": 4, "random_state": 3, "prior": prior}
-    settings["doc_topic_prior"] = None if with_prior else "infer"
+    settings["doc_topic_prior"] = 0.1 if with_prior else None
     whole = model(3, **settings).fit(X)
     kinds, multipliers = list(seen.kinds), list(seen.multipliers)
     without = {"vector_votes", "vectors", "clusters"} if not with_prior else {"frequent", "priors"}
@@ -701,7 +674,8 @@ def test_own_parts_and_gains_are_those_of_a_slow_reference(of_users):
     counts, left = rng.gamma(0.5, 6.0, (30, 3)) + 0.1, rng.random((30, 2))
     weights, scale = (None, rng.random(60)) if of_users else (rng.uniform(0.5, 2.0, 30), None)
     own = own_parts(X, counts, left, weights, scale, prior, 1)
-    gains, topics, coins = gains_of_unseen(X, counts, own, 0.5, prior, 1), counts / counts.sum(axis=0), unseen(X)
+    gains = gains_of_unseen(X, counts, own, 0.5, [2 * prior, prior], 1)[:, 1]
+    topics, coins = counts / counts.sum(axis=0), unseen(X)
 
     def proportions(n, phi):
         g = prior + n.sum() / 3
@@ -744,7 +718,8 @@ def test_topics_with_noise_are_voted_on_beside_the_word_frequencies():
     scaled, left = together(counts, np.ones((40, 2)), frequencies)
     assert_allclose(scaled.sum(axis=1), frequencies * counts.sum(), rtol=1e-12)
     assert_allclose(left, np.repeat(scaled[:, 1:2] / counts[:, 1:2], 2, axis=1), rtol=1e-12)
-    found = [gains_of_unseen(X, table, None, 0.5, np.full(4, 0.1), 1).mean() for table in (counts, scaled)]
+    nothing = np.zeros((X.nnz, 4))
+    found = [gains_of_unseen(X, table, nothing, 0.5, np.full((1, 4), 0.1), 1).mean() for table in (counts, scaled)]
     assert found[0] > 0.1 and found[1] < -0.05
 
 
@@ -1001,4 +976,5 @@ def test_many_topics_that_are_not_kept_apart_do_not_drown_the_others(model):
     assert prior.sum() == pytest.approx(0.5) and (prior[:apart] == prior[0]).all() and (prior[60:] == of_others).all()
     assert of_others * np.count_nonzero(prior == of_others) == pytest.approx(10 * prior[0])  # as ten topics apart
     assert many.perplexity(counts[2000:]) < 1.15 * few.perplexity(counts[2000:])
-    assert not hasattr(many.set_params(n_components=3).fit(counts[:500]), "doc_topic_prior_")
+    fixed = many.set_params(n_components=3, doc_topic_prior=0.1).fit(counts[:500])
+    assert not hasattr(fixed, "doc_topic_prior_")

@@ -239,6 +239,11 @@ INLINE void TARGET(add_batch)(const scratch *a, int32_t n, int32_t group) {
             TARGET(add_products)(sum, r, s);
         for (int q = 0; q < TARGET(SUMS); q++) ((TARGET(some_sums) *)(x->sum + i))[q] = sum[q];
     }
+    for (int32_t i = x->n; i < BATCH; i++) { /* of no draw: zeros, which overflow nowhere */
+        memset(x->sum + i, 0, sizeof x->sum[i]);
+        memset(a->part + i * (groups - 1), 0, (groups - 1) * sizeof a->part[0]);
+        x->fix.lane[i] = x->old.lane[i] = 0;
+    }
 }
 
 /* A search of WIDTH draws, each for the cell that holds its random place: by lane, then by group of vectors, then by
@@ -295,6 +300,7 @@ INLINE void TARGET(find_vector)(const batch *x, int32_t first, int32_t n, int32_
     const TARGET(ints) old = (s->old - s->at.all) & -2;
     TARGET(whole) row[4], state[4];
     TARGET(ints) sum = {0}, base = {0};
+    if (first + TARGET(WIDTH) > x->n) memset(row, 0, sizeof row), memset(state, 0, sizeof state);
     for (int i = 0; i < TARGET(WIDTH) && first + i < x->n; i++) for (int32_t v = 0; v < width; v++) {
         memcpy(row[v].one + i, x->row[first + i] + s->at.one[i] + 2 * LANES * v, 4);
         memcpy(state[v].one + i, x->state[first + i] + s->at.one[i] + 2 * LANES * v, 4);

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
-from skdplda._arithmetic import mean, total
+from skdplda._arithmetic import total
 from skdplda._checks import check_prior, effective_n_jobs
 from skdplda._files import fingerprint
 from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
@@ -58,7 +58,7 @@ from skdplda.privacy import (
     seeded_guarantee,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, Knowledge, audited_query, in_proportion
+from skdplda.rounds._adaptive import Knowledge, audited_query, in_proportion
 from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._checkpoint import interrupted
 from skdplda.rounds._guarantee import rounds_guarantee, told_of_fit
@@ -237,7 +237,8 @@ class BaseTopicModel(
     def _doc_topic_prior(self):
         """Return the prior of topic proportions, of shape (n_components,)."""
         default = min(0.1, self._prior_mass() / self.n_components)
-        return check_prior("doc_topic_prior", self.doc_topic_prior, default, self.n_components)
+        given = None if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior  # "infer": to start from
+        return check_prior("doc_topic_prior", given, default, self.n_components)
 
     def _prior_mass(self):
         """Return the sum over topics of the default prior, at most."""
@@ -569,20 +570,24 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
     def _released_priors(self):
         """Return the names of the fitted priors, which are no parameters, or not in their order."""
         if self._adaptive():
-            return ("doc_topic_prior_",) if self._which_inferred()[0] or self._many() or self._reorders_prior() else ()
+            return ("doc_topic_prior_",) if self._votes_on_prior() or self._reorders_prior() else ()
         inferred = np.isinf(self.epsilon) and any(self._which_inferred())
         return ("doc_topic_prior_", "topic_word_prior_") if inferred else ()
 
-    def _many(self):
-        """Whether the prior of topics that are not kept apart is smaller."""
-        return self.doc_topic_prior is None and self.n_components > MOST_OTHERS + FEWEST_APART
+    def _votes_on_prior(self):
+        """Whether documents vote for the prior of topic proportions, with noise."""
+        return self._adaptive() and (self.doc_topic_prior is None or self._which_inferred()[0])
+
+    def _first_prior(self):
+        """Return the mean of the prior that documents vote for multiples of, or None if they do not."""
+        return float(self._doc_topic_prior()[0]) if self._votes_on_prior() else None
 
     def _reorders_prior(self):
         """Whether a prior that is an array is released in the order of topics that were matched to seeds."""
         return np.ndim(self.doc_topic_prior) > 0 and self.prior is not None
 
     def _doc_topic_prior(self):
-        if not self._which_inferred()[0]:
+        if not self._which_inferred()[0] or self._adaptive():
             return super()._doc_topic_prior()
         if hasattr(self, "doc_topic_prior_"):
             return self.doc_topic_prior_
@@ -622,14 +627,9 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         ratios = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
         if ratios is not None:
             attributes |= {"signal_to_noise_": ratios[0], "topic_signal_to_noise_": ratios[1]}
-        if isinstance(tables, Knowledge):
-            factors = tables.relative_priors()
-            if self._which_inferred()[0]:
-                prior = FIRST_PRIOR if tables.mean_prior is None else tables.mean_prior * mean(factors)
-                factors = 1.0 if tables.mean_prior is None else factors
-                attributes["doc_topic_prior_"] = prior * in_proportion(total(components, axis=1) * factors)
-            elif self._many():
-                attributes["doc_topic_prior_"] = in_proportion(factors) * self._doc_topic_prior()
+        if isinstance(tables, Knowledge) and self._votes_on_prior():
+            relative = in_proportion(tables.relative_priors())
+            attributes["doc_topic_prior_"] = tables.prior_factor * relative * self._doc_topic_prior()
         return attributes
 
     def _training_data(self, X, groups, plan, randomness):

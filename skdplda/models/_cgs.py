@@ -18,7 +18,7 @@ from skdplda.exact._tables import ExactTables, annealed, constant
 from skdplda.models._base import NOISY_PRIOR_MASS, BaseRoundsModel
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds._adaptive import JUDGES, Knowledge
+from skdplda.rounds._adaptive import Knowledge
 from skdplda.rounds._prices import GibbsPrice
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._tables import SmoothedTables
@@ -77,10 +77,10 @@ class PrivateCGSLDA(BaseRoundsModel):
         noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1, and 0.5 / n_components at most where
-        releases divide the budget. "infer", for texts of up to 5 words: without noise, the most likely one; with noise,
-        in proportion to the topics' released masses, and a tenth of the documents (users) shape no topics and vote for
-        its mean, of 0.1, 0.3, 1 and 3 (0.1 with samples and other mechanisms). Without noise it is larger while topics
-        are found, by the length of documents if there are more than 100. Affects privacy: no.
+        releases divide the budget: there documents (users) vote for 1, 5 or 25 times as much in the end, short ones
+        for more. "infer": without noise, the most likely one; with noise as None, and with samples and other mechanisms
+        0.1, in proportion to the topics' released masses. Without noise it is larger while topics are found, by the
+        length of documents if there are more than 100. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one. Affects
         privacy: no.
@@ -115,9 +115,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         pay, as they do of words that meet by chance in 19 fits of 20 at least (not with `max_iter` of 1, nor where
         noise is divided otherwise: nobody votes there).
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
-        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Of an
-        array, with seeds in `prior`: in the order of the topics. Of None, where more than ten topics are not kept
-        apart: these have as much as ten together.
+        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Topics
+        that are not kept apart, if more than ten, have as much as ten together. Of an array, with seeds in `prior`:
+        in the order of the topics.
     n_iter_, n_features_in_ : int
         Rounds (sweeps) done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
@@ -206,7 +206,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None without
             noise.
         """
-        options = {"vectors": has_vectors(self.prior), "infers": self._which_inferred()[0]}
+        options = {"vectors": has_vectors(self.prior), "infers": self._votes_on_prior()}
         return self._price().noise(self._plan(), self.n_components, **options)
 
     def _price(self):
@@ -220,8 +220,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         return self._price().plan()
 
     def _guarantee(self, unit, plan):
-        options = {"infers": self._which_inferred()[0], "priors": self._released_priors()}
-        options["assumptions"] = self._prior_assumption()
+        options = {"priors": self._released_priors(), "assumptions": self._prior_assumption()}
         return self._price().guarantee(plan, unit, self.random_state, **options)
 
     def _read(self, X, groups, plan, randomness):
@@ -267,7 +266,7 @@ class PrivateCGSLDA(BaseRoundsModel):
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
         infers = self._which_inferred()
-        if infers[0]:  # not those of an earlier fit
+        if infers[0] and not self._adaptive():  # not those of an earlier fit
             alpha = np.full(self.n_components, FIRST_PRIOR)
         priors = partial(constant, alpha, beta)
         if order is None and any(infers):
@@ -280,7 +279,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             return partial(ListedEStep, first_expected=self._first_expected(plan), **options)
         options["soft_counts"] = self._soft_counts(plan, data)
         if self._adaptive():
-            return partial(AdaptiveEStep, make=partial(StartedGibbsEStep, **options), judges=JUDGES * infers[0])
+            return partial(AdaptiveEStep, make=partial(StartedGibbsEStep, **options))
         return partial(GibbsEStep, order=order, first_expected=self._first_expected(plan), **options)
 
     def _make_tables(self, plan, randomness, data):
@@ -290,7 +289,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             priors = partial(constant, self._doc_topic_prior(), self._topic_word_prior())  # of the last rounds
             return ExactTables(shape, plan, priors, self._first_expected(plan), lists)
         if self._adaptive():
-            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._which_inferred()[0]}
+            options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
             return Knowledge(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)

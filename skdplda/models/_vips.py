@@ -43,7 +43,7 @@ from skdplda.privacy import (
     Spending,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import JUDGES, Knowledge
+from skdplda.rounds._adaptive import Knowledge
 from skdplda.rounds._bounds import NORM_BOUND, shortened
 from skdplda.rounds._loop import converse, rounds_of
 from skdplda.rounds._prices import BOUND_IN_TOKENS, VariationalPrice
@@ -169,9 +169,9 @@ class VIPSLDA(BaseRoundsModel):
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.5 / n_components with noise, 1 /
-        n_components without; 0.1 at most. "infer", for texts of up to 5 words: without noise, the most likely one; with
-        noise, in proportion to the topics' released masses, and a tenth of the documents (users) shape no topics and
-        vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 in streams, samples and other forms). Affects privacy: no.
+        n_components without; 0.1 at most. With noise in full batches, documents (users) vote for 1, 5 or 25 times
+        as much in the end, short ones for more. "infer": without noise, the most likely one; with noise as None, and
+        in streams, samples and other forms 0.1, in proportion to the topics' released masses. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
         without. "infer": without noise, the most likely one in proportion to the word frequencies; with noise as None.
@@ -207,9 +207,9 @@ class VIPSLDA(BaseRoundsModel):
         pay, as they do of words that meet by chance in 19 fits of 20 at least (not with `max_iter` of 1, nor where
         noise is divided otherwise: nobody votes there).
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
-        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Of an
-        array, with seeds in `prior`: in the order of the topics. Of None, where more than ten topics are not kept
-        apart: these have as much as ten together.
+        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Topics
+        that are not kept apart, if more than ten, have as much as ten together. Of an array, with seeds in `prior`:
+        in the order of the topics.
     n_iter_, n_features_in_ : int
         Rounds (steps) done, and number of words.
     feature_names_in_ : ndarray of shape (n_words,)
@@ -426,7 +426,7 @@ class VIPSLDA(BaseRoundsModel):
         """
         if not self._adaptive():
             return None
-        options = {"vectors": has_vectors(self.prior), "infers": self._which_inferred()[0]}
+        options = {"vectors": has_vectors(self.prior), "infers": self._votes_on_prior()}
         return self._price().noise(self._plan(), self.n_components, **options)
 
     def _topic_word_prior(self):
@@ -492,7 +492,6 @@ class VIPSLDA(BaseRoundsModel):
             unit,
             self.random_state,
             hidden=() if self.max_doc_length is None else (CUT,),
-            infers=self._which_inferred()[0],
             assumptions=assumptions,
             priors=() if stream else self._released_priors(),
             **self._claim(plan),
@@ -549,7 +548,7 @@ class VIPSLDA(BaseRoundsModel):
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)
         infers = self._which_inferred()
-        if infers[0]:  # not that of an earlier fit
+        if infers[0] and not self._adaptive():  # not that of an earlier fit
             alpha = np.full(self.n_components, FIRST_PRIOR)
         if self._infers_without_noise():
             priors = ExpectedPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
@@ -574,7 +573,7 @@ class VIPSLDA(BaseRoundsModel):
         )
         if not self._adaptive():
             return make
-        return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length, judges=JUDGES * infers[0])
+        return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length)
 
     def _updates(self, plan, remember):
         """Return the default of most iterations for a document."""
@@ -592,7 +591,7 @@ class VIPSLDA(BaseRoundsModel):
             return OnlineTables(shape, self._rate(), key, bound, *steps, GAMMA_SHAPE, plan.deviation(0))
         weighted = self._weighted(plan, data)
         if self._adaptive():
-            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._which_inferred()[0]}
+            options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
             return Knowledge(shape, plan, key, weighted=weighted, **options)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)

@@ -19,9 +19,7 @@ from skdplda.vocabulary import DPCountVectorizer
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
 # as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, with seed 0).
 WORDS_PER_EPSILON = 250
-# Words a document up to which the default prior of topic proportions is too small: guide, "Short texts".
-SHORT_TEXTS = 5
-# The same without noise, where both priors are inferred: frontier page, "Short texts without noise".
+# Words a document up to which both priors are inferred without noise: frontier page, "Short texts".
 SHORT_WITHOUT_NOISE = 7
 # Size of the vocabulary where a number of topics is suggested and nothing says how many words there will be. Not tuned:
 # the suggestion changes with its fourth root.
@@ -86,9 +84,8 @@ def make_fdptm_pipeline(
         was not counted in the private texts.
     words_per_document : float, default=40.0
         For "suggest": a public estimate of the number of different words of a document (user) that are in the
-        vocabulary. The suggestion changes with its fourth root. Up to 5, and without a `model`, it sets
-        `doc_topic_prior="infer"`, suggested or not; up to 7, with epsilon=inf, `topic_word_prior="infer"` too. Affects
-        privacy: no, if public.
+        vocabulary. The suggestion changes with its fourth root. Up to 7, with epsilon=inf and without a
+        `model`, both priors are "infer", suggested or not. Affects privacy: no, if public.
 
     Returns
     -------
@@ -160,8 +157,6 @@ def make_fdptm_pipeline(
     n_seeded = len(seeded_names(prior))
     if n_components is not None:
         topics.set_params(n_components=max(topics.n_components, n_seeded) if suggest else n_components)
-    if model is None and words_per_document <= SHORT_TEXTS:
-        topics.set_params(doc_topic_prior="infer")
     if model is None and epsilon == math.inf and words_per_document <= SHORT_WITHOUT_NOISE:
         topics.set_params(doc_topic_prior="infer", topic_word_prior="infer")
     if math.isfinite(epsilon):

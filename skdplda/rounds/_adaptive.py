@@ -24,7 +24,6 @@ from skdplda.rounds._prices import (
     FORGET,
     FREQUENT_SHARE,
     FREQUENT_SIGNAL,
-    JUDGES_SHARE,
     LATE_SHARE,
     MOST_ROUNDS,
     PRIORS_SHARE,
@@ -48,7 +47,7 @@ from skdplda.rounds._queries import (
 )
 from skdplda.rounds._tables import initial_table, signal_to_noise
 
-__all__ = ["JUDGES", "MOST_ROUNDS", "Knowledge", "adaptive", "audited_query"]
+__all__ = ["MOST_ROUNDS", "Knowledge", "adaptive", "audited_query"]
 
 # The shares of the budget are in `_prices`; these numbers, too, were chosen on Enron, KOS, news and NIPS.
 # The votes are asked for when so much is spent, apart from what frequent words and vectors that do not fit had: later,
@@ -57,9 +56,9 @@ VOTES_AFTER = 0.3
 # Below a signal of all topics together, noise in word frequencies costs much: topics must prove more, in deviations of
 # the votes' noise, and words get a part of what is left.
 ENOUGH_IF_SCARCE, SCARCE_SIGNAL = 2.0, 100.0
-# Where the prior of topic proportions is inferred: which there are, as means over the topics; with which of them topics
-# are voted on; the part of the units that judge topics, and so are in none. Chosen on KOS.
-MEAN_PRIORS, VOTED_PRIOR, JUDGES = (0.1, 0.3, 1.0, 3.0), 2, 0.1
+# Priors of topic proportions that documents vote for, over the default one: few words say little of topics. Chosen on
+# 20 Newsgroups and KOS cut to 3 to 12 words, and whole.
+PRIORS = (1.0, 5.0, 25.0)
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the
 # whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in
 # [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
@@ -94,7 +93,7 @@ def audited_query(kind, table, vectors=None):
     """Return a query of a kind that a fit may have, for audits, whatever the budget is.
 
     `table`, (n_words, n_topics), is the first one, of which "frequent" has the first half of the words; `vectors` are
-    those of words. "votes" are those of fits that infer no prior.
+    those of words.
     """
     if kind == "frequent":
         table = np.where((np.arange(len(table)) <= len(table) // 2)[:, None], table, np.float32(0))
@@ -105,14 +104,9 @@ def audited_query(kind, table, vectors=None):
         "frequent": lambda: TopicWordCounts(table, some=True),
         "words": lambda: WordTotals(len(table)),
         "votes": lambda: TopicVotes(table, left=np.ones(table.shape), word_weights=word_weights(table)),
-        "priors": lambda: PriorVotes(table, priors_of(table)),
+        "priors": lambda: PriorVotes(table, np.ones(table.shape), 0.1 * np.array(PRIORS), word_weights(table)),
         "vector_votes": lambda: VectorVotes(vectors),
     }[kind]()
-
-
-def priors_of(table):
-    """Return priors of topic proportions, (number of MEAN_PRIORS, n_topics), in proportion to the topics' masses."""
-    return np.outer(MEAN_PRIORS, in_proportion(total(table, axis=0)))
 
 
 def in_proportion(masses):
@@ -122,7 +116,7 @@ def in_proportion(masses):
 
 def adaptive(known):
     """Yield queries of word frequencies first, then of topics; return the `Knowledge` that their answers make."""
-    infers = known.infers
+    infers = known.first_prior is not None
     n_words, n_topics = known.shape
     if n_topics == 1:
         yield from _words_alone(known)
@@ -148,11 +142,11 @@ def adaptive(known):
         clustered = False
         known.note_topics((yield from known.ask(query, share, n_after + 1)), share)
         if not voted and shares and math.fsum(known.spent) + shares[0] / 2 >= VOTES_AFTER + before:
-            voted, share = True, JUDGES_SHARE if infers else VOTES_SHARE
-            votes = yield from known.ask(known.votes(), share, n_after + 1)
+            voted = True
+            votes = yield from known.ask(known.votes(), VOTES_SHARE, n_after + 1)
             scarce = known.signal * known.n_apart < SCARCE_SIGNAL
-            enough = ENOUGH_IF_SCARCE if scarce and not infers else ENOUGH_VOTES
-            if votes[0, 0] < enough * known.deviation(share):
+            enough = ENOUGH_IF_SCARCE if scarce else ENOUGH_VOTES
+            if votes[0, 0] < enough * known.deviation(VOTES_SHARE):
                 yield from _words_alone(known)
                 return known
             if scarce:
@@ -160,10 +154,13 @@ def adaptive(known):
                 shares = [share * (1 - LATE_SHARE) for share in shares]
     if infers:
         share = PRIORS_SHARE * (1 - LATE_SHARE if late else 1)
-        gains = yield from known.ask(known.prior_votes(), share, 1 + (late > 0))
-        known.mean_prior = MEAN_PRIORS[int(np.argmax(gains[:, 0]))]
+        gains = (yield from known.ask(known.prior_votes(), share, 1 + (late > 0)))[:, 0]
+        if gains.max() > ENOUGH_VOTES * known.deviation(share):
+            known.prior_factor = (*PRIORS[1:], None)[int(np.argmax(gains))]
     if late:
         known.note_words((yield from known.ask(WordTotals(n_words), late, 1)), late)
+    if known.prior_factor is None:
+        known.leave_topics()
     return known
 
 
@@ -171,8 +168,7 @@ def _words_alone(known):
     """Spend all that is left on the word frequencies: topics do not pay."""
     share, known.topics_pay = known.left, False
     known.note_words((yield from known.ask(WordTotals(known.shape[0]), share, 1)), share)
-    known.frequencies = known.proven_frequencies()
-    known.table = known.scaled(np.repeat(known.frequencies[:, None], known.shape[1], axis=1))
+    known.leave_topics()
 
 
 def _vectors(known):
@@ -215,8 +211,8 @@ class Knowledge:
 
     `shape` is (n_words, n_topics); `plan` has the noise of the whole budget; `key` is that of the first table.
     `weighted` says whether contributions to topics are weighted by `word_weights` of the table, which those of users
-    are not. `n_rounds` are topic rounds, None lets the signal decide; `prior` is a `WordPrior` or None; `infers` says
-    whether the prior of topic proportions is inferred at the end.
+    are not. `n_rounds` are topic rounds, None lets the signal decide; `prior` is a `WordPrior` or None; `first_prior`
+    is the mean of the prior of topic proportions, if documents vote for a multiple of it at the end, or None.
 
     Attributes
     ----------
@@ -232,19 +228,19 @@ class Knowledge:
         Topics that are kept apart; the others have the word frequencies.
     topics_pay : bool
         Whether the model has topics.
-    mean_prior : float or None
-        Prior of topic proportions, as its mean over the topics; None where it is not inferred.
+    prior_factor : float
+        What the prior of topic proportions is multiplied with; 1 where topics do not pay.
     """
 
-    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, prior=None, infers=False):
+    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, prior=None, first_prior=None):
         self.prior = prior = WordPrior() if prior is None else prior
         self.shape, self._plan, self._weighted = shape, plan, weighted
-        self.infers, self._given_rounds, self.forget = infers, n_rounds, FORGET
+        self.first_prior, self._given_rounds, self.forget = first_prior, n_rounds, FORGET
         self.table = self._start = initial_table(shape, key, GAMMA_SHAPE)
         self._public = floor_of(prior.frequencies)
         self._seed = int(np.random.default_rng(key).integers(2**32))
         n_words, self.n_apart = shape
-        self.spent, self.signal, self.topics_pay, self.mean_prior = [], 0.0, True, None
+        self.spent, self.signal, self.topics_pay, self.prior_factor = [], 0.0, True, 1.0
         self.vectors, self.centres = None, None  # of words, once they fit, and of topics
         self.frequencies = np.full(n_words, 1 / n_words)
         self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
@@ -327,6 +323,11 @@ class Knowledge:
             self._start[:, informed] = (start / np.maximum(self.frequencies, 1e-300)[:, None])[:, informed]
         self.table = self.scaled(self._start * self.frequencies[:, None])
 
+    def leave_topics(self):
+        """Take the word frequencies for the model: topics do not pay."""
+        self.topics_pay, self.prior_factor, self.frequencies = False, 1.0, self.proven_frequencies()
+        self.table = self.scaled(np.repeat(self.frequencies[:, None], self.shape[1], axis=1))
+
     def scaled_vectors(self):
         """Return the vectors of words, times their weights, of which rare words have more."""
         return self.vectors * np.clip(power(self.frequencies * len(self.table), -0.5), 0.2, 5)[:, None]
@@ -340,21 +341,19 @@ class Knowledge:
         return ClusterCounts(self.scaled_vectors(), self.centres, self._word_weights() if self._weighted else None)
 
     def votes(self):
-        """Return the query whether topics pay, of topics as released so far.
-
-        They are mixed with the word frequencies; where a prior is inferred, they have one of those in question.
-        """
-        counts, left = self._shrunk()
-        counts, left = together(counts[:, : self.n_apart + MOST_OTHERS], left, self.proven_frequencies())
-        if self.infers:  # judges have added nothing
-            return TopicVotes(counts, priors_of(counts)[VOTED_PRIOR])
-        weights = self._word_weights() if self._weighted else None
-        return TopicVotes(counts, left=left, word_weights=weights, blend=BLEND)
+        """Return the query whether topics pay, of topics as released so far, mixed with the word frequencies."""
+        return TopicVotes(**self._judged(), blend=BLEND)
 
     def prior_votes(self):
-        """Return the query which prior it is."""
-        counts = self._shrunk()[0][:, : self.n_apart + MOST_OTHERS]
-        return PriorVotes(counts, priors_of(counts))
+        """Return the query which prior of topic proportions it is; all others together have that of MOST_OTHERS."""
+        of_a_topic = self.first_prior * in_proportion(self.relative_priors())[0]
+        return PriorVotes(**self._judged(), priors=of_a_topic * np.array(PRIORS))
+
+    def _judged(self):
+        """Return what documents vote on: topics, what is left in them of a contribution, and its words' weights."""
+        counts, left = self._shrunk()
+        counts, left = together(counts[:, : self.n_apart + MOST_OTHERS], left, self.proven_frequencies())
+        return {"table": counts, "left": left, "word_weights": self._word_weights() if self._weighted else None}
 
     def note_frequent(self, sums, frequent, share):
         """Take topics of the frequent words; the others are in each topic as often as in all, or as its seeds say."""

@@ -82,31 +82,29 @@ def together(counts, left, frequencies):
     return counts * scale, left * scale
 
 
-def gains_of_unseen(X, counts, own, blend, prior, n_threads):
-    """Return the nats that topics gain over word frequencies, in all tokens held out of a document, (n_documents,).
+def gains_of_unseen(X, counts, own, blend, priors, n_threads):
+    """Return the nats that topics gain over word frequencies, in all tokens held out of a document.
 
+    They are of each prior, (n_documents, n_priors).
     X are counts, `counts`, (n_words, n_topics), topics, `own`, (nnz, n_topics), what the documents have added to these,
-    or None, and `prior`, (n_topics,), that of topic proportions. Topics are mixed with the word frequencies, of which
+    and `priors`, (n_priors, n_topics), those of topic proportions. Topics are mixed with the word frequencies, of which
     they are the part `blend`. A document without words on one side gains 0.
     """
     document, cells, masses = documents_of(X), counts[X.indices], total(counts, axis=0)
-    if own is None:
-        masses = np.broadcast_to(masses, (X.shape[0], len(masses)))
-    else:
-        rows = sp.csr_array((np.ones(X.nnz), np.arange(X.nnz), X.indptr), shape=(X.shape[0], X.nnz))
-        masses = np.maximum(masses - matmul(rows, own), LEAST * masses)
-        cells = np.maximum(cells - own, LEAST * cells)
+    rows = sp.csr_array((np.ones(X.nnz), np.arange(X.nnz), X.indptr), shape=(X.shape[0], X.nnz))
+    masses = np.maximum(masses - matmul(rows, own), LEAST * masses)
+    cells = np.maximum(cells - own, LEAST * cells)
     words = total(cells, axis=1) / total(masses, axis=1)[document]
     cells /= masses[document]
     cells *= blend
     cells += ((1 - blend) * words)[:, None]
     rows, peak, place = word_rows(cells.T, np.arange(X.nnz, dtype=np.int32), n_threads)
     held_out = unseen(X)
-    starts, seen = _part(X, document, np.flatnonzero(~held_out))
-    theta = fold_in_rows(starts, place[seen], X.data[seen], rows, prior, MAX_ITER, TOL, n_threads)
-    starts, judged = _part(X, document, np.flatnonzero(held_out))
-    found = probabilities(starts, place[judged], rows, peak, theta, n_threads)
-    tokens = X.data[judged].astype(np.float64)
-    nats = np.bincount(document[judged], tokens * log(found / words[judged]), X.shape[0])
-    nats[np.bincount(document[seen], minlength=X.shape[0]) == 0] = 0
+    (begins, seen), (starts, judged) = (_part(X, document, np.flatnonzero(part)) for part in (~held_out, held_out))
+    tokens, nats = X.data[judged].astype(np.float64), np.empty((X.shape[0], len(priors)))
+    for i, prior in enumerate(priors):
+        theta = fold_in_rows(begins, place[seen], X.data[seen], rows, prior, MAX_ITER, TOL, n_threads)
+        found = probabilities(starts, place[judged], rows, peak, theta, n_threads)
+        nats[:, i] = np.bincount(document[judged], tokens * log(found / words[judged]), X.shape[0])
+    nats[begins[1:] == begins[:-1]] = 0
     return np.nan_to_num(nats, posinf=0.0, neginf=0.0)

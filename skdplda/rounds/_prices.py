@@ -24,9 +24,9 @@ BOUND_IN_TOKENS = 5.0
 FORGET = 0.2
 FORGET_SQUARES = (1 - FORGET) * (1 - FORGET)  # the factor of variances that belongs to it
 # Shares of the budget that releases divide, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget": of
-# word frequencies and of votes; the part of what is left that words get where the signal is scarce; where the prior of
-# topic proportions is inferred (chosen on KOS), of the votes and of the question which prior it is.
-WORDS_SHARE, VOTES_SHARE, LATE_SHARE, JUDGES_SHARE, PRIORS_SHARE = 0.06, 0.02, 0.25, 0.06, 0.03
+# word frequencies and of votes; the part of what is left that words get where the signal is scarce; and of the question
+# which prior of topic proportions it is, where none is given (not tuned: little, and above FIT_SHARE).
+WORDS_SHARE, VOTES_SHARE, LATE_SHARE, PRIORS_SHARE = 0.06, 0.02, 0.25, 0.015
 # Of the question whether vectors fit, and of clusters of documents by vectors.
 FIT_SHARE, VECTORS_SHARE = 0.01, 0.1
 # Frequent words first: the signals below which they come, and their share.
@@ -34,7 +34,6 @@ FREQUENT_SIGNAL, FREQUENT_SHARE = 60.0, 0.1
 # Topic rounds: START + signal / STEP, MOST_ROUNDS at most. Chosen on KOS and Enron's senders.
 START, STEP, MOST_ROUNDS = 4, 6.0, 20
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
-JUDGING = "the draws which units judge topics act as independent ones"  # where the prior is inferred with noise
 # Rounds with noise; frontier_ablation.csv, rows "10 rounds" and "40 rounds".
 PRIVATE_ROUNDS = 20
 
@@ -92,11 +91,10 @@ class RoundsPrice:
         random_state: Any = None,
         *,
         hidden: tuple[str, ...] = (),
-        infers: bool = False,
         **stated: Any,
     ) -> PrivacyGuarantee:
         """Return the guarantee of a plan; `hidden` are further draws, and `stated` is for `rounds_guarantee`."""
-        drawn = "; ".join((*self.hidden, *hidden, *((JUDGING,) if self.divided and infers else ())))
+        drawn = "; ".join((*self.hidden, *hidden))
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden=drawn, **stated)
         return seeded_guarantee(guarantee, random_state)
 
@@ -145,14 +143,14 @@ class GibbsPrice(RoundsPrice):
 
 def least_share(n_rounds):
     """Return a bound below the share of every release, of at most `n_rounds` (None: MOST_ROUNDS) topic rounds."""
-    left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + JUDGES_SHARE + PRIORS_SHARE)
+    left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + VOTES_SHARE + PRIORS_SHARE)
     return min(FIT_SHARE, (1 - LATE_SHARE) * left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
 
 
 def topic_shares(n_rounds, left, infers):
     """Return the shares of so many topic rounds, which leave a part of what is `left` for votes and priors."""
     precisions = growing(n_rounds, PRECISION_RATIO if n_rounds > FEW else FEW_RATIO)
-    left -= (JUDGES_SHARE if infers else VOTES_SHARE) * (n_rounds > 1)  # after a single round, nothing is to decide
+    left -= VOTES_SHARE * (n_rounds > 1)  # after a single round, nothing is to decide
     left -= PRIORS_SHARE * infers
     return (precisions * (left / total(precisions))).tolist()
 

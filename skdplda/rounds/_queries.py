@@ -19,7 +19,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
-from skdplda.metrics import score_samples
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, weighted_words
 from skdplda.rounds._held_out import gains_of_unseen, own_parts
 
@@ -41,9 +40,9 @@ __all__ = [
 # A document's vote is its gain in nats of all tokens that it holds out, times this, in [-1, 1]. Chosen on KOS and
 # tweets, and on the same words shuffled, of 1 to 10, and of 10 to 1,000 of the gain a token.
 VOTES_PER_NAT = 10.0
-# A document's votes for priors are its gains in nats a held-out token, scaled to this norm: few gains are larger.
+# The most nats in a document's vote for a prior; few gain or lose more.
 LARGEST_GAIN = 1.0
-# Prior of topic proportions when documents judge topics: that of `score`.
+# Prior of topic proportions when documents judge topics.
 JUDGE_PRIOR = 0.1
 # In the votes topics are mixed half and half with the word frequencies, as the final shrinkage would: topics that are
 # right but noisy get a chance.
@@ -171,21 +170,19 @@ class WordTotals(Query):
     def collect(self, e_step):
         """Return the sum, before noise."""
         total = np.zeros(self.shape, np.int64)
-        for X, numbers in e_step.blocks():
+        for numbers, X in e_step.documents.blocks():
             total[:, 0] += weighted_words(X, e_step.documents.weights(X, numbers, 2))
         return bounded_elsewhere(total, 2, e_step.n_units)
 
 
 class Votes(Query):
-    """Votes of documents, or of those that judge topics: rows of norm 1 at most, of a unit the mean: (n_votes, 1)."""
-
-    judges: Any = None  # whether only judges vote; None: everyone does
+    """Votes of documents: rows of norm 1 at most, of a unit the mean: (n_votes, 1)."""
 
     @np.errstate(all="ignore")  # a warning would be an output
     def collect(self, e_step):
         """Return the sum, before noise."""
         sums = Contributions(self.shape)
-        for X, numbers in e_step.blocks(self.judges):
+        for numbers, X in e_step.documents.blocks():
             sizes = e_step.documents.sizes(numbers)
             scale = NORM_BOUND * (1 - MARGIN) / sizes
             sums.add_rows(np.trunc(self.votes(X, e_step, numbers) * scale[:, None]), sizes)
@@ -244,7 +241,7 @@ class VectorSums(Query):
     def collect(self, e_step):
         """Return the sum, before noise."""
         sums = Contributions(self.shape)
-        for X, numbers in e_step.blocks(judges=False):
+        for numbers, X in e_step.documents.blocks():
             sizes = e_step.documents.sizes(numbers)
             scale = NORM_BOUND * (1 - MARGIN) / sizes
             for rows in chunks(X.shape[0], self.centres.size):
@@ -280,7 +277,7 @@ class ClusterCounts(Query):
     def collect(self, e_step):
         """Return the sum, before noise."""
         sums = Contributions(self.shape)
-        for X, numbers in e_step.blocks(judges=False):
+        for numbers, X in e_step.documents.blocks():
             of_users = self.word_weights is None
             user_scale = e_step.documents.weights(X, numbers, 2).astype(np.float64) if of_users else None
             for rows in chunks(X.shape[0], self.shape[1], X.indptr):
@@ -302,7 +299,7 @@ class ClusterCounts(Query):
 
 @dataclass(frozen=True, eq=False)
 class TopicVotes(Votes):
-    """Votes of the units that judge topics whether these explain their documents better than word frequencies do.
+    """Votes whether topics explain documents better than word frequencies do.
 
     Documents judge by words that they hold out, and by topics without what they have added to these themselves.
 
@@ -310,11 +307,8 @@ class TopicVotes(Votes):
     ----------
     table : ndarray of shape (n_words, n_topics)
         The public table, in norms of a contribution.
-    prior : ndarray of shape (n_topics,) or None, default=None
-        Of topic proportions; None for JUDGE_PRIOR.
-    left : ndarray of shape (n_words, at most n_topics) or None, default=None
+    left : ndarray of shape (n_words, at most n_topics)
         What of a contribution to a cell is left in the table, but for the last topics, which are the word frequencies.
-        None where those who vote have added nothing.
     word_weights : ndarray of shape (n_words,) or None, default=None
         Of words in a contribution; None where users are the units.
     blend : float, default=1.0
@@ -322,47 +316,39 @@ class TopicVotes(Votes):
     """
 
     table: Any
-    prior: Any = None
-    left: Any = None
+    left: Any
     word_weights: Any = None
     blend: float = 1.0
     kind = "votes"
     lemma = "adaptive, Lemma 2"
-    judges = True
     shape = (1, 1)
 
     def votes(self, X, e_step, numbers):
         """Return the votes of documents, in [-1, 1], (n_documents, 1)."""
-        prior, scale = np.full(self.table.shape[1], JUDGE_PRIOR) if self.prior is None else self.prior, None
-        if self.left is not None and self.word_weights is None:
-            scale = e_step.documents.weights(X, numbers, 2) / NORM_BOUND
-
-        def own(rows):
-            if self.left is None:
-                return None
-            given = self.left, self.word_weights, None if scale is None else scale[rows]
-            return own_parts(X[rows], self.table, *given, prior, e_step.n_threads)
-
-        return judged(X, self.table, own, self.blend, prior, e_step.n_threads)
+        prior = np.full(self.table.shape[1], JUDGE_PRIOR)
+        return judged(X, self.table, own_of(self, X, e_step, numbers, prior), self.blend, prior, e_step.n_threads)
 
 
 @dataclass(frozen=True, eq=False)
 class PriorVotes(Votes):
-    """Gains with each prior, of the units that judge topics: (n_priors, 1).
+    """Votes for priors of topic proportions, and for no topics: nats that documents gain over the first prior.
+
+    Votes are for the other priors, and at last for word frequencies alone, as a prior without end would say.
 
     Parameters
     ----------
-    table : ndarray of shape (n_words, n_topics)
-        The public table.
-    priors : ndarray of shape (n_priors, n_topics)
-        Of topic proportions.
+    table, left, word_weights
+        As in `TopicVotes`.
+    priors : ndarray of shape (n_votes,)
+        Of the proportion of each topic.
     """
 
     table: Any
+    left: Any
     priors: Any
+    word_weights: Any = None
     kind = "priors"
     lemma = "adaptive, Lemma 7"
-    judges = True
 
     @property
     def shape(self):
@@ -370,24 +356,34 @@ class PriorVotes(Votes):
         return len(self.priors), 1
 
     def votes(self, X, e_step, numbers):
-        """Return the gains of documents, rows of norm 1 at most, (n_documents, n_priors)."""
-        found = gains(X, self.table, self.priors, e_step.n_threads) / LARGEST_GAIN
-        return found / np.sqrt(np.maximum(total(found**2, axis=1), 1.0))[:, None]
+        """Return the votes of documents, rows of norm 1 at most, (n_documents, n_votes)."""
+        priors = np.outer(self.priors, np.ones(self.table.shape[1]))
+        own = own_of(self, X, e_step, numbers, priors[0])
+        nats = nats_of_unseen(X, self.table, own, 1.0, priors, e_step.n_threads)
+        others = np.hstack([nats[:, 1:], np.zeros((len(nats), 1))])
+        gains = np.clip(others - nats[:, :1], -LARGEST_GAIN, LARGEST_GAIN)
+        return gains / np.sqrt(np.maximum(total(gains * gains, axis=1), 1.0))[:, None]
+
+
+def own_of(query, X, e_step, numbers, prior):
+    """Return what gives, of some rows of X, what these have added to the table: `own` of `gains_of_unseen`."""
+    scale = e_step.documents.weights(X, numbers, 2) / NORM_BOUND if query.word_weights is None else None
+
+    def own(rows):
+        given = query.left, query.word_weights, None if scale is None else scale[rows]
+        return own_parts(X[rows], query.table, *given, prior, e_step.n_threads)
+
+    return own
+
+
+def nats_of_unseen(X, table, own, blend, priors, n_threads):
+    """Return the nats that documents gain with each prior, (n_documents, n_priors); `own(rows)` is of some."""
+    nats = np.empty((X.shape[0], len(priors)))
+    for rows in chunks(X.shape[0], 4 * table.shape[1], X.indptr):
+        nats[rows] = gains_of_unseen(X[rows], table, own(rows), blend, priors, n_threads)
+    return nats
 
 
 def judged(X, table, own, blend, prior, n_threads):
-    """Return the votes of documents, in [-1, 1], (n_documents, 1); `own(rows)` is that of `gains_of_unseen` of some."""
-    nats = np.empty(X.shape[0])
-    for rows in chunks(X.shape[0], 4 * table.shape[1], X.indptr):
-        nats[rows] = gains_of_unseen(X[rows], table, own(rows), blend, prior, n_threads)
-    return np.clip(VOTES_PER_NAT * nats[:, None], -1, 1)
-
-
-def gains(X, table, priors, n_threads):
-    """Return nats a held-out token that topics gain over word frequencies, (n_documents, n_priors)."""
-    topics, options = np.ascontiguousarray(table.T, np.float64), {"n_threads": n_threads}
-    topics = topics / total(topics, axis=1, keepdims=True)
-    words = total(table, axis=1)[None]
-    words = score_samples(X, words / total(words), **options)
-    found = [score_samples(X, topics, doc_topic_prior=prior, **options) - words for prior in priors]
-    return np.nan_to_num(np.stack(found, axis=1), posinf=0.0, neginf=0.0)
+    """Return the votes of documents whether topics pay, in [-1, 1], (n_documents, 1)."""
+    return np.clip(VOTES_PER_NAT * nats_of_unseen(X, table, own, blend, [prior], n_threads), -1, 1)

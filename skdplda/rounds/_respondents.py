@@ -1,6 +1,6 @@
-"""The E-step of the adaptive loop: documents that answer every query, and of whom some judge topics."""
+"""The E-step of the adaptive loop: documents that answer every query."""
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -20,15 +20,12 @@ class AdaptiveEStep:
 
     `make` returns that E-step; it takes what this one does, of which X is as in `CutDocuments`. It cuts documents to
     `max_length` as is done here for the other queries. Some words alone are summed over documents from which the others
-    are taken out, before anything else is done. A part of the units, `judges`, judge topics and are in none; 0 lets all
-    units be in all sums.
+    are taken out, before anything else is done.
 
     Queries read `documents`, cut and with the weights of their units, and `n_threads`.
     """
 
-    def __init__(
-        self, X, units=None, *, make, randomness, n_threads, first_document=0, max_length=None, judges=0.0
-    ):  # fmt: skip
+    def __init__(self, X, units=None, *, make, randomness, n_threads, first_document=0, max_length=None):
         self._make = partial(make, randomness=randomness, n_threads=n_threads)
         self._topics = self._make(X, units, first_document=first_document)
         self.n_units, self.n_threads = self._topics.n_units, n_threads
@@ -38,26 +35,6 @@ class AdaptiveEStep:
         self.documents = CutDocuments(
             X, units, max_length=max_length, key=randomness.key, first_document=first_document
         )
-        self._randomness, self._judges = randomness, judges
-
-    @cached_property
-    def _judging(self):
-        """Flags of the units that judge topics, by draws of the numbers of their first documents."""
-        draws = np.random.PCG64(np.random.SeedSequence(self._randomness.key, spawn_key=(0,)))
-        draws = draws.advance(self._first).random_raw(self.documents.shape[0])
-        if self._units is not None:
-            draws = draws[self._units[1][self._units[0][:-1]]]
-        return draws < np.uint64(self._judges * 2.0**64)
-
-    def blocks(self, judges=None):
-        """Yield (documents, their numbers): of units that judge topics, or of the others; None, or none judge: all."""
-        for numbers, X in self.documents.blocks():
-            if judges is None or not self._judges:
-                yield X, numbers
-                continue
-            asked = self._judging == judges
-            rows = np.flatnonzero(asked[numbers if self.documents.unit is None else self.documents.unit[numbers]])
-            yield X[rows], numbers[rows]
 
     def collect(self, query, round_, active):
         """Return the sum of the units' contributions."""
@@ -68,7 +45,7 @@ class AdaptiveEStep:
             self._words, self._of_words, e_step = None, None, self._topics
         else:
             e_step, query = self._some_topics(words, n_topics), TopicWordCounts(query.table[words])
-        return e_step.collect(query, round_, (~self._judging).astype(np.uint8) if self._judges else None)
+        return e_step.collect(query, round_, active)
 
     def _some_topics(self, words, n_topics):
         """Return the E-step of documents of these words alone, for so many topics."""
