@@ -535,6 +535,13 @@ MUTANTS = [
         ADAPTIVE,
     ),
     Mutant(
+        "votes for priors have any norm",
+        "return gains / np.sqrt(np.maximum(total(gains * gains, axis=1), 1.0))[:, None]",
+        "return gains",
+        "a contribution is larger than the sensitivity",
+        ADAPTIVE,
+    ),
+    Mutant(
         "documents judge what they made themselves",
         "    cells = np.maximum(cells - own, LEAST * cells)\n",
         "",

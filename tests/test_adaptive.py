@@ -938,7 +938,7 @@ def test_audits_see_every_kind_of_release(model):
     shapes = {
         "words": (24, 1),
         "votes": (1, 1),
-        "priors": (4, 1),
+        "priors": (3, 1),
         "vector_votes": (1, 1),
         "vectors": (3, 3),
         "frequent": (13, 3),
