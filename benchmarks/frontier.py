@@ -7,7 +7,7 @@ halves). `frontier_page.py` makes the tables and pictures of the documentation f
 
 Corpora, each with 1,000 words taken as public, those of most training documents, English stop words apart:
 
-* 20 Newsgroups: as in utility.py. Presence of words, at least ten a post, a random tenth is the test set.
+* 20 Newsgroups: posts without headers. Presence of words, at least ten a post, a random tenth is the test set.
 * TweetRumors: the cleaned tweets of the paper on fully private topics. Presence, at least two words a tweet. Also with
   all words of the training tweets, five times as many.
 * NIPS: the UCI bag of words. Counts: 1,000 words are in nearly all of these long documents.

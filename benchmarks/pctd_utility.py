@@ -1,10 +1,10 @@
 """What semantic units and word similarity buy at the document level: PCTD beside PrivateCGSLDA, 20 Newsgroups.
 
-The same documents, words and split as in utility.py: a random tenth of the posts is the test set, the vocabulary is
-the 1,000 words that most training posts have, English stop words apart, and a document has at least ten of them.
-PCTD gets sentences, or three words in a row; PrivateCGSLDA gets the same documents' counts, and their presence bits,
-with which it is better. Both have the same guarantee: one document added or removed, delta = 1e-5. Similarity is that
-of GloVe vectors, which are public: normalised, and for sentences also as published.
+A random tenth of the posts, which lose their headers, is the test set. The vocabulary is the 1,000 words that most
+training posts have, English stop words apart, and a document has at least ten of them. PCTD gets sentences, or three
+words in a row; PrivateCGSLDA gets the same documents' counts, and their presence bits, with which it is better. Both
+have the same guarantee: one document added or removed, delta = 1e-5. Similarity is that of GloVe vectors, which are
+public: normalised, and for sentences also as published.
 
 Perplexity is by document completion on the test documents' counts. Coherence is c_npmi of ten words a topic, with the
 test documents as reference corpus. Seeds make the numbers reproducible, so the private fits would warn.
