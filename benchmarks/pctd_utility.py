@@ -24,12 +24,12 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from corpora import json_rows, path_of
+from corpora import glove, json_rows, newsgroup_posts, split
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PCTD, PrivateCGSLDA
-from skdplda.datasets import frequent_words, load_20newsgroups
+from skdplda.datasets import frequent_words
 from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
@@ -70,7 +70,7 @@ def cells():
 def documents(name):
     """Return the texts of a corpus."""
     if name == "20news":
-        return load_20newsgroups("all", path=path_of(name)).data
+        return newsgroup_posts().data
     title, body = {"enron": ("subject", "body"), "news": ("title", "text")}[name]
     return [f"{record[title]}.\n\n{record[body]}" for record in json_rows(name)]
 
@@ -79,11 +79,9 @@ def documents(name):
 def corpus(name, least_words, test_share, split_seed):
     """Return training and test posts, and the words."""
     posts = documents(name)
-    order = np.random.default_rng(split_seed).permutation(len(posts))
-    n_test = int(test_share * len(posts))
-    words = frequent_words([posts[i] for i in order[n_test:]], 1000, stop_words="english", binary=True)
+    parts = [[posts[i] for i in part] for part in split(len(posts), test_share, split_seed)]
+    words = frequent_words(parts[0], 1000, stop_words="english", binary=True)
     vectorizer = CountVectorizer(vocabulary=words, binary=True)
-    parts = [[posts[i] for i in chosen] for chosen in (order[n_test:], order[:n_test])]
     for i, part in enumerate(parts):
         long = np.asarray(vectorizer.transform(part).sum(axis=1)).ravel() >= least_words
         parts[i] = [post for post, kept in zip(part, long, strict=True) if kept]
@@ -93,9 +91,7 @@ def corpus(name, least_words, test_share, split_seed):
 @cache
 def similarity(words, normalize):
     """Return the similarity of the words by GloVe vectors, normalised or as published."""
-    glove = np.load(path_of("glove"))
-    vectors = dict(zip(str(glove["words"]).split("\n"), glove["vectors"], strict=True))
-    return word_similarity(np.array(words, dtype=object), vectors, normalize=normalize)
+    return word_similarity(np.array(words, dtype=object), dict(zip(*glove(), strict=True)), normalize=normalize)
 
 
 @cache

@@ -22,12 +22,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from corpora import json_rows, path_of, tweet_texts
+from corpora import json_rows, newsgroup_posts, tweet_texts
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import DPVocabularySelector
-from skdplda.datasets import load_20newsgroups
 from skdplda.plots import VocabularyDisplay
 from skdplda.published import PublishedItemFrequencySelector
 
@@ -93,7 +92,7 @@ def load(corpus):
     """Return counts, and users or None."""
     english = CountVectorizer(stop_words="english")
     if corpus == NEWS:
-        return english.fit_transform(load_20newsgroups("all", path=path_of("20news")).data), None
+        return english.fit_transform(newsgroup_posts().data), None
     if corpus == TWEETS:
         return CountVectorizer(token_pattern=r"\S+").fit_transform(tweet_texts()), None
     mails = json_rows("enron")
