@@ -1,8 +1,9 @@
-"""A process of its own for a function, so that its peak of memory is its own; and a folder for shadow models."""
+"""A process of its own for a function, so that its peak of memory is its own; CPU seconds; a folder for models."""
 
 import os
 import re
 import tempfile
+import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
@@ -20,6 +21,13 @@ def apart(function, *given):
 def peak():
     """Return the peak of this process's memory in bytes; Linux only. (ru_maxrss would count the parent's as well.)"""
     return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()).group(1))
+
+
+def timed(function, *arguments, **options):
+    """Return the result and the CPU seconds."""
+    begin = time.process_time()
+    result = function(*arguments, **options)
+    return result, time.process_time() - begin
 
 
 @cache

@@ -13,13 +13,12 @@ model.
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from corpora import path_of
+from corpora import newsgroup_posts, split
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA
-from skdplda.datasets import frequent_words, load_20newsgroups
+from skdplda.datasets import frequent_words
 from skdplda.metrics import unigram_perplexity
 
 
@@ -45,10 +44,8 @@ def cells():
 
 def measure(s):
     """Return what the topics of one row are."""
-    texts = load_20newsgroups("all", path=path_of("20news")).data
-    order = np.random.default_rng(s.split_seed).permutation(len(texts))
-    n_test = int(s.test_share * len(texts))
-    train, test = [texts[i] for i in order[n_test:]], [texts[i] for i in order[:n_test]]
+    texts = newsgroup_posts().data
+    train, test = ([texts[i] for i in part] for part in split(len(texts), s.test_share, s.split_seed))
     options = {"token_pattern": r"(?u)\b[^\W\d_]{2,}\b", "stop_words": "english"}
     vectorizer = CountVectorizer(vocabulary=frequent_words(train, s.words, **options), **options)
     X, X_test = vectorizer.transform(train), vectorizer.transform(test)

@@ -21,7 +21,7 @@ from itertools import product
 import frontier
 import numpy as np
 import scipy.sparse as sp
-from corpora import path_of
+from corpora import glove
 from results import Table, run
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -72,9 +72,9 @@ def shuffled(X, seed):
 def vectors_of(name, n_words):
     """Return GloVe vectors of a corpus's words, zeros where there is none."""
     words = frontier.load(name, n_words).words
-    with np.load(path_of("glove")) as glove:
-        place = {word: i for i, word in enumerate(str(glove["words"]).split("\n"))}
-        table = np.vstack([glove["vectors"].astype(np.float64), np.zeros(glove["vectors"].shape[1])])
+    names, vectors = glove()
+    place = {word: i for i, word in enumerate(names)}
+    table = np.vstack([vectors.astype(np.float64), np.zeros(vectors.shape[1])])
     return table[[place.get(word, -1) for word in words]]
 
 

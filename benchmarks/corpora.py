@@ -374,6 +374,25 @@ def tweet_texts(name="tweets"):
     return json.loads(path_of(name).read_text(encoding="utf-8"))["text"]
 
 
+def newsgroup_posts():
+    """Return the posts of 20 Newsgroups without headers, with newsgroups as `target`."""
+    from skdplda.datasets import load_20newsgroups
+
+    return load_20newsgroups("all", path=path_of("20news"))
+
+
+def glove():
+    """Return the words of GloVe and their vectors."""
+    with np.load(path_of("glove")) as file:
+        return str(file["words"]).split("\n"), file["vectors"]
+
+
+def split(n, share=0.1, seed=0):
+    """Return the numbers of training and of test documents: a random share of n is the test set."""
+    order, n_test = np.random.default_rng(seed).permutation(n), int(share * n)
+    return order[n_test:], order[:n_test]
+
+
 @cache
 def checksum(name):
     """Return the SHA-256 of the content of a corpus as it is in the folder now."""

@@ -7,7 +7,7 @@ halves). `frontier_page.py` makes the tables and pictures of the documentation f
 
 Corpora, each with 1,000 words taken as public, those of most training documents, English stop words apart:
 
-* 20 Newsgroups: as in utility.py. Presence of words, at least ten a post, a random tenth is the test set.
+* 20 Newsgroups: posts without headers. Presence of words, at least ten a post, a random tenth is the test set.
 * TweetRumors: the cleaned tweets of the paper on fully private topics. Presence, at least two words a tweet. Also with
   all words of the training tweets, five times as many.
 * NIPS: the UCI bag of words. Counts: 1,000 words are in nearly all of these long documents.
@@ -38,7 +38,6 @@ The first four take about an hour of CPU time on one core, the others another.
 """
 
 import math
-import time
 import warnings
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, partial, reduce, wraps
@@ -48,7 +47,8 @@ from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
-from corpora import json_rows, path_of, tweet_texts
+from apart import timed
+from corpora import glove, json_rows, newsgroup_posts, path_of, split, tweet_texts
 from results import Table, run
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
@@ -68,7 +68,7 @@ from skdplda import (
     privacy_guarantee,
 )
 from skdplda.attacks import membership_experiment
-from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow, make_lda_corpus
+from skdplda.datasets import frequent_words, load_uci_bow, make_lda_corpus
 from skdplda.esteps import _gibbs, _variational
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, perplexity, unigram_perplexity
@@ -194,12 +194,6 @@ class Corpus:
         return {}
 
 
-def split(n):
-    """Return the numbers of training and test documents: a random tenth is the test set."""
-    order = np.random.default_rng(SPLIT_SEED).permutation(n)
-    return order[n // 10 :], order[: n // 10]
-
-
 def corpus_of_texts(name, texts, parts, least, labels=None, users=None, n_words=N_WORDS, **options):
     """Return the corpus of the words that most training documents have."""
     words = frequent_words([texts[i] for i in parts[0]], n_words, stop_words="english", binary=True, **options)
@@ -223,7 +217,7 @@ def corpus_of_texts(name, texts, parts, least, labels=None, users=None, n_words=
 
 def newsgroups(n_words=N_WORDS):
     """Bodies of posts."""
-    posts = load_20newsgroups("all", path=path_of("20news"))
+    posts = newsgroup_posts()
     return corpus_of_texts(NEWS, posts.data, split(len(posts.data)), 10, posts.target, n_words=n_words)
 
 
@@ -373,8 +367,7 @@ def load(name, n_words=N_WORDS):
 @cache
 def vectors_of(corpus):
     """Return what public vectors say of the words of a corpus."""
-    glove = np.load(path_of("glove"))
-    names, vectors = str(glove["words"]).split("\n"), glove["vectors"]
+    names, vectors = glove()
     known = np.flatnonzero(np.isin(names, corpus.words))
     prior = PublicPrior.from_vectors(([names[i] for i in known], vectors[known].astype(np.float32)))
     return prior.for_words(corpus.words)
@@ -395,9 +388,14 @@ def frontier_cells():
 
 def fitted(model, corpus, X):
     """Return CPU seconds of a fit."""
-    begin = time.process_time()
-    model.fit(X) if corpus.groups is None else model.fit(X, groups=corpus.groups)
-    return time.process_time() - begin
+    return timed(model.fit, X, **({} if corpus.groups is None else {"groups": corpus.groups}))[1]
+
+
+def values_of(model, corpus, X=None):
+    """Fit, to the training documents if nothing else is given, and return the values that all rows have."""
+    seconds = fitted(model, corpus, corpus.train if X is None else X)
+    unigram = unigram_perplexity(corpus.train, corpus.test)
+    return {"cpu s": seconds, "perplexity": model.perplexity(corpus.test), "unigram": unigram}
 
 
 def noted(judge):
@@ -417,7 +415,7 @@ def noted(judge):
 def judge(s):
     """Fit, and return the values of a row."""
     corpus, model = load(s.corpus, s.n_words), made(s)
-    seconds = fitted(model, corpus, corpus.training(s.model))
+    common = values_of(model, corpus, corpus.training(s.model))
     guarantee = getattr(model, "bit_guarantee_", model.privacy_guarantee_)
     found = {
         "unit": guarantee.unit,
@@ -427,9 +425,7 @@ def judge(s):
         "true epsilon": true_epsilon(model, guarantee),
         "document epsilon": document_epsilon(model, guarantee, s.document_tokens),
         "proven delta": guarantee.delta,
-        "unigram": unigram_perplexity(corpus.train, corpus.test),
-        "perplexity": model.perplexity(corpus.test),
-        "cpu s": seconds,
+        **common,
     }
     if corpus.texts is not None:
         found["c_npmi"] = coherence(model, corpus.reference, corpus.words, measure="c_npmi", n_words=10)
@@ -464,9 +460,7 @@ def private_pipeline(corpus, name, n_topics, epsilon, seed, delta):
 
 def judge_pipeline(corpus, pipeline):
     """Fit, and return the values of a row; the model without noise has the same words."""
-    begin = time.process_time()
-    pipeline.fit(corpus.texts[0])
-    seconds = time.process_time() - begin
+    seconds = timed(pipeline.fit, corpus.texts[0])[1]
     X, X_test = (pipeline[:-1].transform(texts) for texts in corpus.texts)
     exact = clone(pipeline["topics"]).set_params(epsilon=math.inf).fit(X)
     guarantee = privacy_guarantee(pipeline)
@@ -621,9 +615,7 @@ def judge_option(s):
     changes = next(changes for name, models, changes in OPTIONS if name == s.option and s.model in models)
     model = changed(s, changes)
     X = corpus.counts if changes == COUNTS else corpus.train
-    found = {"cpu s": fitted(model, corpus, X), "perplexity": model.perplexity(corpus.test)}
-    exact = exact_perplexity(corpus, fit_of(s, epsilon=math.inf))
-    return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "non-private": exact}
+    return values_of(model, corpus, X) | {"non-private": exact_perplexity(corpus, fit_of(s, epsilon=math.inf))}
 
 
 def released_once(known, table):
@@ -675,10 +667,8 @@ def judge_little(s):
         model = ExactRounds(**model.get_params(deep=False))
     elif s.help == VECTORS:
         model.set_params(prior=vectors_of(corpus))
-    found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
-    exact = exact_perplexity(corpus, fit_of(s, epsilon=math.inf))
-    unigram = unigram_perplexity(corpus.train, corpus.test)
-    return found | {"unigram": unigram, "non-private": exact, "releases": model.n_iter_}
+    found = values_of(model, corpus) | {"non-private": exact_perplexity(corpus, fit_of(s, epsilon=math.inf))}
+    return found | {"releases": model.n_iter_}
 
 
 @cache
@@ -716,10 +706,9 @@ def judge_floor(s):
             order = np.random.default_rng(SPLIT_SEED).permutation(len(corpus.words))
             prior = WordPrior(prior.vectors[order])
         model.set_params(prior=prior)
-    found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
     least = least_perplexity(corpus, fit_of(s, topics=1))
     exact = exact_perplexity(corpus, fit_of(s, epsilon=math.inf, topics=s.yardstick))
-    return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "floor": least, "non-private": exact}
+    return values_of(model, corpus) | {"floor": least, "non-private": exact}
 
 
 LENGTHS, FIXED = (3, 5, 7, 12), "fixed prior"  # words a document, and a default that documents do not vote on
@@ -746,8 +735,7 @@ def judge_short(s):
     corpus, model = cut(load(s.corpus, s.n_words), s.words), made(s)
     if s.help == FIXED:
         model.set_params(doc_topic_prior=min(0.1, 0.5 / s.topics))
-    found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
-    return found | {"unigram": unigram_perplexity(corpus.train, corpus.test)}
+    return values_of(model, corpus)
 
 
 def attack_cells():

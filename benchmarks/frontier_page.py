@@ -446,7 +446,7 @@ def falls(table, deviations=2.0):
 
 
 def checks(table):
-    """Return what was asked for and what was measured, by the shares of `utility.py`: of the same estimator."""
+    """Return what was asked for and what was measured, by shares of the gain of the same estimator."""
 
     def found(corpus, topics, epsilon, model):
         rows = table[(table["corpus"] == corpus) & (table["topics"] == topics) & (table["model"] == model)]

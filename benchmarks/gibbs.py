@@ -29,8 +29,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from apart import apart
-from corpora import path_of
+from apart import apart, timed
+from corpora import path_of, split
 from results import Table, run
 
 from skdplda import VIPSLDA, PrivateCGSLDA
@@ -125,9 +125,7 @@ def path_cells():
 def load(corpus):
     """Return (training, held-out) counts."""
     X = sp.csr_matrix(load_uci_bow(path_of(corpus)).data, dtype=np.int32)
-    order = np.random.default_rng(0).permutation(X.shape[0])
-    held_out = X.shape[0] // 10
-    return X[np.sort(order[held_out:])], X[np.sort(order[:held_out])]
+    return [X[np.sort(part)] for part in split(X.shape[0])]
 
 
 def normalized(weight):
@@ -349,24 +347,20 @@ def measure_path(s):
     """Measure in another process, which has one copy of the kernels."""
     os.environ |= {"SKDPLDA_SIMD": s.path, "OMP_NUM_THREADS": "1"}
     try:
-        return apart(timed, s)
+        return apart(least_time, s)
     finally:
         del os.environ["SKDPLDA_SIMD"], os.environ["OMP_NUM_THREADS"]
 
 
-def timed(s):
+def least_time(s):
     """Return the least of some times, in milliseconds of the processor."""
     X, _ = load(s.corpus)
     kind, rounds = (VIPSLDA, 4) if s.what == "VIPSLDA" else (PrivateCGSLDA, 6)
     model = kind(s.topics, epsilon=np.inf, max_iter=rounds, n_jobs=1, random_state=0)
     if s.what in ("transform", "score"):
         model.fit(X)
-    call, seconds = getattr(model, s.what if s.what in ("transform", "score") else "fit"), []
-    for _ in range(s.repeats):
-        begin = time.process_time()
-        call(X)
-        seconds.append(time.process_time() - begin)
-    return {"ms": round(1000 * min(seconds), 1)}
+    call = getattr(model, s.what if s.what in ("transform", "score") else "fit")
+    return {"ms": round(1000 * min(timed(call, X)[1] for _ in range(s.repeats)), 1)}
 
 
 TABLES = [

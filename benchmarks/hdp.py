@@ -9,12 +9,12 @@ preferences (the default) and by clipped counts.
 """
 
 import math
-import time
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
 import numpy as np
+from apart import timed
 from corpora import path_of
 from results import Table, run
 
@@ -112,9 +112,7 @@ def speed(s):
     times = {scale: [] for scale in samplers}
     for _ in range(s.repeats):
         for scale, sampler in samplers.items():
-            begin = time.process_time()
-            sampler.sweep()
-            times[scale].append(time.process_time() - begin)
+            times[scale].append(timed(sampler.sweep)[1])
     median = {scale: 1e3 * float(np.median(values[1:])) for scale, values in times.items()}
     return {"ms": median[s.scale], "times that without": median[s.scale] / median[0.0]}
 

@@ -1,10 +1,10 @@
 """What semantic units and word similarity buy at the document level: PCTD beside PrivateCGSLDA, 20 Newsgroups.
 
-The same documents, words and split as in utility.py: a random tenth of the posts is the test set, the vocabulary is
-the 1,000 words that most training posts have, English stop words apart, and a document has at least ten of them.
-PCTD gets sentences, or three words in a row; PrivateCGSLDA gets the same documents' counts, and their presence bits,
-with which it is better. Both have the same guarantee: one document added or removed, delta = 1e-5. Similarity is that
-of GloVe vectors, which are public: normalised, and for sentences also as published.
+A random tenth of the posts, which lose their headers, is the test set. The vocabulary is the 1,000 words that most
+training posts have, English stop words apart, and a document has at least ten of them. PCTD gets sentences, or three
+words in a row; PrivateCGSLDA gets the same documents' counts, and their presence bits, with which it is better. Both
+have the same guarantee: one document added or removed, delta = 1e-5. Similarity is that of GloVe vectors, which are
+public: normalised, and for sentences also as published.
 
 Perplexity is by document completion on the test documents' counts. Coherence is c_npmi of ten words a topic, with the
 test documents as reference corpus. Seeds make the numbers reproducible, so the private fits would warn.
@@ -24,12 +24,12 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from corpora import json_rows, path_of
+from corpora import glove, json_rows, newsgroup_posts, split
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PCTD, PrivateCGSLDA
-from skdplda.datasets import frequent_words, load_20newsgroups
+from skdplda.datasets import frequent_words
 from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
@@ -70,7 +70,7 @@ def cells():
 def documents(name):
     """Return the texts of a corpus."""
     if name == "20news":
-        return load_20newsgroups("all", path=path_of(name)).data
+        return newsgroup_posts().data
     title, body = {"enron": ("subject", "body"), "news": ("title", "text")}[name]
     return [f"{record[title]}.\n\n{record[body]}" for record in json_rows(name)]
 
@@ -79,11 +79,9 @@ def documents(name):
 def corpus(name, least_words, test_share, split_seed):
     """Return training and test posts, and the words."""
     posts = documents(name)
-    order = np.random.default_rng(split_seed).permutation(len(posts))
-    n_test = int(test_share * len(posts))
-    words = frequent_words([posts[i] for i in order[n_test:]], 1000, stop_words="english", binary=True)
+    parts = [[posts[i] for i in part] for part in split(len(posts), test_share, split_seed)]
+    words = frequent_words(parts[0], 1000, stop_words="english", binary=True)
     vectorizer = CountVectorizer(vocabulary=words, binary=True)
-    parts = [[posts[i] for i in chosen] for chosen in (order[n_test:], order[:n_test])]
     for i, part in enumerate(parts):
         long = np.asarray(vectorizer.transform(part).sum(axis=1)).ravel() >= least_words
         parts[i] = [post for post, kept in zip(part, long, strict=True) if kept]
@@ -93,9 +91,7 @@ def corpus(name, least_words, test_share, split_seed):
 @cache
 def similarity(words, normalize):
     """Return the similarity of the words by GloVe vectors, normalised or as published."""
-    glove = np.load(path_of("glove"))
-    vectors = dict(zip(str(glove["words"]).split("\n"), glove["vectors"], strict=True))
-    return word_similarity(np.array(words, dtype=object), vectors, normalize=normalize)
+    return word_similarity(np.array(words, dtype=object), dict(zip(*glove(), strict=True)), normalize=normalize)
 
 
 @cache

@@ -8,7 +8,6 @@ And what fewer updates of a document, which fits of many topics have, cost in pe
     python benchmarks/private_cost.py private_updates    # perplexity
 """
 
-import time
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -17,12 +16,13 @@ from unittest.mock import patch
 import frontier
 import numpy as np
 import pandas as pd
-from corpora import path_of
+from apart import timed
+from corpora import newsgroup_posts, path_of
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
-from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow
+from skdplda.datasets import frequent_words, load_uci_bow
 from skdplda.esteps import _gibbs
 from skdplda.metrics import unigram_perplexity
 
@@ -74,7 +74,7 @@ def counts_of(corpus):
     """Return the counts of a corpus."""
     if corpus == KOS:
         return load_uci_bow(path_of("kos")).data
-    posts = load_20newsgroups("all", path=path_of("20news")).data
+    posts = newsgroup_posts().data
     return CountVectorizer(vocabulary=frequent_words(posts, 1000, binary=True), binary=True).transform(posts)
 
 
@@ -83,9 +83,7 @@ def seconds(X, s, noise, many):
     settings = {"max_iter": s.rounds, "doc_topic_prior": s.doc_topic_prior, "n_jobs": s.threads}
     settings |= {"epsilon": s.epsilon if noise else np.inf, "local_sweeps": s.sweeps if many else None}
     model = PrivateCGSLDA(s.topics, **settings)
-    begin = time.process_time()
-    model.fit(X)
-    return time.process_time() - begin
+    return timed(model.fit, X)[1]
 
 
 def measure_times(s):

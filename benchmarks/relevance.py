@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from corpora import json_rows, path_of
+from corpora import json_rows, newsgroup_posts, split
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA
-from skdplda.datasets import frequent_words, load_20newsgroups
+from skdplda.datasets import frequent_words
 from skdplda.metrics import coherence, topic_relevance
 
 DATA = {"20 Newsgroups": "20news", "news": "news"}  # by the name in the table
@@ -45,28 +45,19 @@ def cells():
 
 def texts_of(corpus):
     """Return the texts of a corpus."""
-    if corpus == "20 Newsgroups":
-        return load_20newsgroups("all", path=path_of("20news")).data
-    return [text_of(article) for article in json_rows("news")]
-
-
-def text_of(article):
-    """Return the text of an article of the news corpus."""
-    return article["text"] if "text" in article else " ".join(article["sentences"])
+    return newsgroup_posts().data if corpus == "20 Newsgroups" else [article["text"] for article in json_rows("news")]
 
 
 def measure(s):
     """Return the NPMI of the topics of one fit, for each relevance."""
     texts = texts_of(s.corpus)
-    order = np.random.default_rng(s.split_seed).permutation(len(texts))
-    n_test = int(s.test_share * len(texts))
-    train, options = [texts[i] for i in order[n_test:]], {"token_pattern": r"(?u)\b[^\W\d_]{2,}\b"}
-    options["stop_words"] = "english"
+    train, test = ([texts[i] for i in part] for part in split(len(texts), s.test_share, s.split_seed))
+    options = {"token_pattern": r"(?u)\b[^\W\d_]{2,}\b", "stop_words": "english"}
     words = frequent_words(train, s.words, **options)
     vectorizer = CountVectorizer(vocabulary=words, **options)
     X = vectorizer.transform(train)
     cut = vectorizer.build_analyzer()
-    reference = [cut(texts[i]) for i in order[:n_test]]
+    reference = [cut(text) for text in test]
     model = VIPSLDA(s.topics, epsilon=s.epsilon, delta=s.delta, random_state=s.seed).fit(X)
     sizes = model.topic_info(1)["size"]
     scores = [np.exp(topic_relevance(model.topic_word_, weight, sizes)) for weight in WEIGHTS]

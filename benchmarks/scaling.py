@@ -64,24 +64,8 @@ def fit(settings):
     }
 
 
-def draw(tables, folder):
-    """Draw time a round against tokens, with the line of constant speed."""
-    from matplotlib.figure import Figure
-
-    table = tables["scaling"]
-    figure = Figure(figsize=(5.5, 4), layout="constrained")
-    ax = figure.subplots()
-    ax.loglog(table["tokens"], table["seconds_per_round"], "o-", color="#0072b2", label="measured")
-    last = table.iloc[-1]
-    ideal = table["tokens"] * last["seconds_per_round"] / last["tokens"]
-    ax.loglog(table["tokens"], ideal, "--", color="#999999", label="linear through the largest")
-    ax.set(xlabel="tokens", ylabel="seconds a round", title="Time is linear in tokens")
-    ax.legend(frameon=False)
-    figure.savefig(folder / "scaling.png", dpi=150)
-
-
 TABLES = [
     Table("scaling", Settings, cells, measure, timed=True),
 ]
 if __name__ == "__main__":
-    run(TABLES, __doc__, draw)
+    run(TABLES, __doc__)

@@ -14,11 +14,10 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from corpora import path_of
+from corpora import glove, newsgroup_posts
 from results import Table, run
 
 from skdplda import DPCountVectorizer
-from skdplda.datasets import load_20newsgroups
 from skdplda.semantics import WordVectorEmbedder
 from skdplda.vocabulary import TextEmbedder
 
@@ -47,9 +46,7 @@ def cells():
 @cache
 def load():
     """Return texts and word vectors."""
-    with np.load(path_of("glove")) as file:
-        vectors = str(file["words"]).split("\n"), file["vectors"]
-    return load_20newsgroups("all", path=path_of("20news")).data, vectors
+    return newsgroup_posts().data, glove()
 
 
 def measure(s):

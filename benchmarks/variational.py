@@ -11,12 +11,13 @@ The second table has the cost of privacy: the same rounds with and without noise
 """
 
 import math
-import time
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
+import corpora
 import numpy as np
+from apart import timed
 from corpora import path_of
 from results import Table, run
 
@@ -76,9 +77,7 @@ def cost_cells():
 def split(corpus):
     """Return training and test documents."""
     X = load_uci_bow(path_of(corpus)).data
-    order = np.random.default_rng(0).permutation(X.shape[0])
-    n_test = X.shape[0] // 10
-    return X[order[n_test:]], X[order[:n_test]]
+    return [X[part] for part in corpora.split(X.shape[0])]
 
 
 def fit_skdplda(X, n_topics, passes, batch, alpha, eta, seed, epsilon=math.inf):
@@ -144,13 +143,6 @@ def in_pairs(X):
 
 
 FITS = {"skdplda": fit_skdplda, "scikit-learn": fit_scikit_learn, "gensim": fit_gensim}
-
-
-def timed(function, *arguments, **options):
-    """Return the result and the CPU seconds."""
-    begin = time.process_time()
-    result = function(*arguments, **options)
-    return result, time.process_time() - begin
 
 
 def compare(s):

@@ -1,4 +1,4 @@
-"""How many words each method may name, and how fast.
+"""How many words each method may name.
 
 Three corpora: 20 Newsgroups (bodies of all posts, English stop words left out; unit: a post), TweetRumors (the cleaned
 tweets of the paper that proposed the pipeline; unit: a tweet) and Enron (raw mail of six mailboxes, a stand-in for the
@@ -8,26 +8,20 @@ with hindsight, which flatters them. "sieve" is our own method, five rounds of t
 of doc/theory/vocabulary.rst); it has one bound for all, its default. How its rounds divide the budget, and its floors,
 were chosen on these three corpora at four of these epsilons, with other seeds.
 
-Times are CPU seconds of the whole fit on counts of 20 Newsgroups, after vectorizing, the best of three; and of the
-weighted Gaussian method on synthetic documents, whose number grows.
-
     python benchmarks/vocabulary.py
 """
 
-import time
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
-from corpora import json_rows, path_of, tweet_texts
+from corpora import json_rows, newsgroup_posts, tweet_texts
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import DPVocabularySelector
-from skdplda.datasets import load_20newsgroups
 from skdplda.plots import VocabularyDisplay
 from skdplda.published import PublishedItemFrequencySelector
 
@@ -61,16 +55,6 @@ class Settings:
     seeds: tuple = (101.0, 102.0, 103.0)
 
 
-@dataclass(frozen=True)
-class Speed:
-    """Of a row of seconds; `documents` is 0 for all posts of 20 Newsgroups, and otherwise of synthetic ones."""
-
-    method: str
-    documents: int = 0
-    epsilon: float = 1.0
-    repeats: int = 3
-
-
 def bounds_of(method, bounds):
     """Return the bounds that are tried: "sieve" has one."""
     return (float(SIEVE_BOUND),) if method == "sieve" else bounds
@@ -82,18 +66,12 @@ def cells():
     return [Settings(*one, bounds=bounds_of(one[-1], Settings.bounds)) for one in found]
 
 
-def speed_cells():
-    """Return what there is to measure."""
-    numbers = (10_000, 100_000, 300_000, 1_000_000)
-    return [Speed(name) for name in METHODS] + [Speed("weighted_gaussian", number) for number in numbers]
-
-
 @cache
 def load(corpus):
     """Return counts, and users or None."""
     english = CountVectorizer(stop_words="english")
     if corpus == NEWS:
-        return english.fit_transform(load_20newsgroups("all", path=path_of("20news")).data), None
+        return english.fit_transform(newsgroup_posts().data), None
     if corpus == TWEETS:
         return CountVectorizer(token_pattern=r"\S+").fit_transform(tweet_texts()), None
     mails = json_rows("enron")
@@ -102,19 +80,17 @@ def load(corpus):
 
 
 def select(X, users, seed=None, delta=DELTA, **parameters):
-    """Return the selected columns, none where nothing was, and the CPU seconds of the fit."""
+    """Return the selected columns, none where nothing was."""
     kind = DPVocabularySelector
     if parameters["method"] == PUBLISHED:
         kind, parameters = PublishedItemFrequencySelector, {k: v for k, v in parameters.items() if k != "method"}
     selector = kind(delta=delta, random_state=seed, **parameters)
-    begin = time.process_time()
     try:
-        support = selector.fit(X, groups=users).get_support()
+        return selector.fit(X, groups=users).get_support()
     except ValueError as error:
         if "No word was used by enough" not in str(error):
             raise
-        support = np.zeros(X.shape[1], dtype=bool)
-    return support, time.process_time() - begin
+        return np.zeros(X.shape[1], dtype=bool)
 
 
 def sizes(s):
@@ -123,33 +99,13 @@ def sizes(s):
     tokens, trials = np.asarray(X.sum(axis=0)).ravel(), []
     for bound in map(int, s.bounds):
         options = {"epsilon": s.epsilon, "method": s.method, "max_words_per_unit": bound, "delta": s.delta}
-        runs = [select(X, users, int(seed), **options)[0] for seed in s.seeds]
+        runs = [select(X, users, int(seed), **options) for seed in s.seeds]
         words = np.array([support.sum() for support in runs])
         mass = np.mean([tokens[support].sum() / tokens.sum() for support in runs])
         trials.append((words.mean(), words.min(), words.max(), mass, bound))
     mean, least, most, mass, bound = max(trials)
     values = {"status": "claimed" if s.method.endswith("published") else "proven", "bound": bound}
     return values | {"words": mean, "least": least, "most": most, "token_mass": mass, "all words": X.shape[1]}
-
-
-@cache
-def synthetic(number):
-    """Return documents of 50 draws by Zipf's law."""
-    rng = np.random.default_rng(0)
-    ranks = np.arange(1, 50_001)
-    cumulative = np.cumsum(1 / ranks)
-    words = np.searchsorted(cumulative, rng.random((number, 50)) * cumulative[-1]).astype(np.int32)
-    start = np.arange(0, words.size + 1, 50)
-    X = sp.csr_array((np.ones(words.size, np.int32), words.ravel(), start), shape=(number, len(ranks)))
-    X.sum_duplicates()
-    return X
-
-
-def speed(s):
-    """Return the least CPU seconds of some fits."""
-    X = synthetic(s.documents) if s.documents else load(NEWS)[0]
-    seconds = min(select(X, None, epsilon=s.epsilon, method=s.method)[1] for _ in range(s.repeats))
-    return {"units": X.shape[0], "entries": X.nnz, "CPU s": seconds}
 
 
 def draw(tables, folder):
@@ -192,7 +148,6 @@ def panel(table, ax):
 
 TABLES = [
     Table("vocabulary", Settings, cells, sizes, lambda s: [DATA[s.corpus]]),
-    Table("vocabulary_speed", Speed, speed_cells, speed, lambda s: [] if s.documents else ["20news"], timed=True),
 ]
 if __name__ == "__main__":
     run(TABLES, __doc__, draw)

@@ -15,11 +15,10 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from corpora import path_of, tweet_texts
+from corpora import newsgroup_posts, split, tweet_texts
 from results import Table, run
 
 from skdplda import DPCountVectorizer, make_fdptm_pipeline, privacy_guarantee
-from skdplda.datasets import load_20newsgroups
 from skdplda.metrics import unigram_perplexity
 
 TWEETS, NEWS = "TweetRumors", "20 Newsgroups"
@@ -47,13 +46,8 @@ def cells():
 @cache
 def texts_of(corpus):
     """Return texts to train and to test."""
-    if corpus == NEWS:
-        texts = load_20newsgroups("all", path=path_of("20news")).data
-    else:
-        texts = tweet_texts()
-    order = np.random.default_rng(0).permutation(len(texts))
-    test, train = ([texts[i] for i in part] for part in np.split(order, [len(order) // 10]))
-    return train, test
+    texts = newsgroup_posts().data if corpus == NEWS else tweet_texts()
+    return [[texts[i] for i in part] for part in split(len(texts))]
 
 
 def measure(s):

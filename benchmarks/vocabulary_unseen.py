@@ -148,7 +148,7 @@ def measure(s):
     (X, users), best = load(s.corpus), None
     for bound in map(int, s.bounds):
         options = {"epsilon": s.epsilon, "method": s.method, "max_words_per_unit": bound, "delta": s.delta}
-        runs = [select(X, users, int(seed), **options)[0] for seed in s.seeds]
+        runs = [select(X, users, int(seed), **options) for seed in s.seeds]
         words = [float(run.sum()) for run in runs]
         masses, missing = [token_mass(X, run) for run in runs], [missing_mass(X, run, users) for run in runs]
         row = {"units": X.shape[0] if users is None else len(set(users)), "all words": X.shape[1], "bound": bound}

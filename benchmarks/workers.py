@@ -6,7 +6,6 @@ Every worker is a process of this machine with one thread. Where other programs 
 little; the tables therefore give processor time as well, of the busiest worker: what an idle machine would wait for.
 """
 
-import inspect
 import resource
 import tempfile
 import time
@@ -242,25 +241,6 @@ def predict(s):
     }
 
 
-def plot(tables, folder):
-    """Draw the network's share of a round against the fan-out."""
-    from matplotlib.figure import Figure
-
-    table = tables["distributed_tree"]
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    ax = figure.subplots()
-    colours = ("#0072b2", "#d55e00", "#009e73")
-    for (n_workers, part), colour, mark in zip(table.groupby("workers"), colours, "os^", strict=True):
-        part = part[part["fan_out"] <= n_workers]
-        ax.loglog(part["fan_out"], part["network_seconds"], mark + "-", color=colour, label=f"{n_workers} workers")
-    default = inspect.signature(tree).parameters["fan_out"].default
-    ax.axvline(default, color="#999999", linestyle="--", label=f"default, {default}")
-    ax.set(xlabel="children of a node (last point: all workers send to the driver)", ylabel="seconds a round")
-    ax.set_title("Table down and sum up, 200 topics × 10,000 words,\n580 MB/s (simulated)", fontsize=11)
-    ax.legend(frameon=False)
-    figure.savefig(folder / "distributed_tree.png", dpi=150)
-
-
 TABLES = [
     Table("distributed_overhead", Overhead, overhead_cells, overhead, timed=True),
     Table("distributed_scaling", Fit, scaling_cells, measure, timed=True),
@@ -268,4 +248,4 @@ TABLES = [
     Table("distributed_tree", Tree, tree_cells, predict),
 ]
 if __name__ == "__main__":
-    run(TABLES, __doc__, plot)
+    run(TABLES, __doc__)

@@ -27,27 +27,27 @@ INTERNALS = {
     "_texts": "LETTERS",
     "_validation": "* as validation, check_counts, check_groups, tokens_of",
     # Inner bounds: what a unit contributes, in integers, with and without it, for every query and hostile values.
+    "esteps._adaptive": "AdaptiveEStep",
     "esteps._clusters": (
         "* as clusters, APART, ClusterEStep, ClusterVotes, ClusterWords, DirectionSums, EmbeddedWords, Embeddings, "
         "FINE, FINEST, LENGTH, SIZE, SOFT_LENGTH, SOFT_STEP, STEP, WEIGHTS, grid_directions, soft_weights, weight_table"
     ),
+    "esteps._documents": "* as documents, cut_documents",
     "esteps._gibbs": (
         "FEWER_UPDATES, FEW_TOPICS, GibbsEStep, INFERRED_ROUNDS, MEAN_CHANGE, RELAXATION, StartedGibbsEStep"
     ),
     "esteps._listed": "ListedEStep",
     "esteps._methods": "UnitEStep",
     "esteps._segments": "SegmentEStep",
+    "esteps._sharded": "PartialEStep",
     "esteps._variational": "REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep",
     "rounds._bounds": (
         "* as bounds, MOST_TOKENS, bounded_elsewhere, equal_contributions, shortened, some_tokens, total_of, "
         "unit_weights, word_weights"
     ),
-    "rounds._documents": "* as documents, cut_documents",
     "rounds._queries": (
         "ClusterCounts, PriorVotes, TopicVotes, VectorSums, VectorVotes, WordTotals, divided, normalized_rows"
     ),
-    "rounds._respondents": "AdaptiveEStep",
-    "rounds._sharded": "PartialEStep",
     # The conversation: what strategies make of answers that no documents give, and how a budget is divided.
     "models._base": "settings_of",
     "models._cluster_rounds": "* as cluster_rounds, ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares",

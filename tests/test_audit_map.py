@@ -75,7 +75,7 @@ MAP = {
             "rounds/_bounds.py:Contributions._add",
             "rounds/_bounds.py:weighted_words",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
-            "rounds/_respondents.py:AdaptiveEStep.collect",  # by the query, or topics, by the model's E-step: Lemma 6
+            "esteps/_adaptive.py:AdaptiveEStep.collect",  # by the query, or topics, by the model's E-step: Lemma 6
             "rounds/_queries.py:WordTotals.collect",  # unit_weights of rounds/_bounds.py: Lemma 1
             "rounds/_queries.py:Votes.collect",  # of norm 1, and of a unit the mean: Lemmas 2 and 7
             "rounds/_queries.py:VectorVotes.votes",  # clipped
@@ -103,8 +103,8 @@ MAP = {
             "esteps/_methods.py:UnitEStep._add",  # a user's documents, and then units, by `scaled`
             "models/_periods.py:PeriodEStep.collect",  # a unit's sum, which is checked: doc/theory/periods.rst
             "models/_labels.py:LabelEStep.collect",  # 1 / most of the bound for each label: doc/theory/labels.rst
-            "rounds/_sharded.py:PartialEStep.collect",
-            "rounds/_sharded.py:ShardedEStep.collect",
+            "esteps/_sharded.py:PartialEStep.collect",
+            "esteps/_sharded.py:ShardedEStep.collect",
             "distributed/_actor.py:Actor.total",
             "distributed/_pool.py:ActorPool.total.add_up",
         },
@@ -336,7 +336,7 @@ def test_a_file_that_begins_to_touch_documents_is_found():
     found = planted("rows = X[:10]", "rounds/_spending.py", "NoisePlan.draw")
     assert found == {"rounds/_spending.py:": {"documents": 1}}
     assert planted("rows = X[:10]", "rounds/_adaptive.py", "adaptive")
-    assert planted("def _sum_lengths(self, rows): pass", "rounds/_respondents.py", "AdaptiveEStep.collect")
+    assert planted("def _sum_lengths(self, rows): pass", "esteps/_adaptive.py", "AdaptiveEStep.collect")
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_sums_that_may_get_noise_are_made_in_these_places_alone():
         "esteps/_clusters.py:ClusterEStep.sum_directions",  # test_embedding.py
         "rounds/_queries.py:WordTotals.collect",  # unit_weights: test_sensitivity.py
         "esteps/_clusters.py:ClusterEStep.sum_words",  # the same
-        "rounds/_sharded.py:ShardedEStep.collect",  # of what E-steps on workers have bounded: test_distributed.py
+        "esteps/_sharded.py:ShardedEStep.collect",  # of what E-steps on workers have bounded: test_distributed.py
     }
     assert {place for place, what in listed().items() if what["_make_bounded"]} == {
         "rounds/_bounds.py:Contributions.bounded",

@@ -59,14 +59,17 @@ def test_type_of_counts_does_not_matter(counts):
     assert_array_equal(run(X, phi, alpha, counts=counts), run(X, phi, alpha))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_batches_and_threads_do_not_matter(dtype):
-    X, phi, alpha = problem(n_documents=300, dtype=dtype)
+def compare_batches_and_threads(run, X, phi, alpha):
     whole = run(X, phi, alpha)
     for n_threads in (2, 3, 4):
         assert_array_equal(run(X, phi, alpha, n_threads=n_threads), whole)
-    assert_array_equal(np.vstack([run(X[i : i + 1], phi, alpha) for i in range(300)]), whole)
+    assert_array_equal(np.vstack([run(X[i : i + 1], phi, alpha) for i in range(len(X))]), whole)
     assert_array_equal(run(X[::-1], phi, alpha)[::-1], whole)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_batches_and_threads_do_not_matter(dtype):
+    compare_batches_and_threads(run, *problem(n_documents=300, dtype=dtype))
 
 
 def test_a_slice_of_a_larger_matrix():
@@ -174,12 +177,7 @@ def test_few_iterations_give_proportions(max_iter):
 
 
 def test_rows_do_not_depend_on_batches_and_threads():
-    X, phi, alpha = problem(n_documents=300, n_topics=40)
-    whole = run_rows(X, phi, alpha)
-    for n_threads in (2, 3, 4):
-        assert_array_equal(run_rows(X, phi, alpha, n_threads=n_threads), whole)
-    assert_array_equal(np.vstack([run_rows(X[i : i + 1], phi, alpha) for i in range(300)]), whole)
-    assert_array_equal(run_rows(X[::-1], phi, alpha)[::-1], whole)
+    compare_batches_and_threads(run_rows, *problem(n_documents=300, n_topics=40))
 
 
 def test_rows_of_empty_documents_and_of_words_that_no_topic_produces():

@@ -56,12 +56,13 @@ def threshold_attack(
     return AttackResult(scores, members, f"threshold ({name})")
 
 
-def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike, *, sampling: float = 0.5) -> AttackResult:
+def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike) -> AttackResult:
     """Find members by the released vocabulary alone, without a look at any topic.
 
     A member's words are all in a vocabulary learned from the members. For a document whose words all are, the score
-    is the sum over its words of -log of the probability that other members brought the word in: infinite where the
-    attacker knows of no other document with the word. A document with a word outside scores minus infinity.
+    is the sum over its words of -log of the probability that other members brought the word in, if half of the
+    documents are members: infinite where the attacker knows of no other document with the word. A document with a word
+    outside scores minus infinity.
 
     Parameters
     ----------
@@ -71,8 +72,6 @@ def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike, *, s
         The documents that the attacker knows.
     members : array-like of shape (n_documents,)
         Which of them the vocabulary was learned from.
-    sampling : float, default=0.5
-        Share of members among the documents, as the attacker believes.
 
     Returns
     -------
@@ -94,14 +93,12 @@ def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike, *, s
     vocabulary = np.asarray(vocabulary, dtype=bool)
     if vocabulary.ndim != 1:
         raise ValueError(f"vocabulary must be of shape (n_words,); got {vocabulary.shape}.")
-    if not 0 < sampling < 1:
-        raise ValueError(f"sampling must be between 0 and 1; got {sampling!r}.")
     X = check_documents(X, len(vocabulary)).copy()
     X.eliminate_zeros()
     X.data[:] = 1
     others = np.asarray(X.sum(axis=0)) - 1
     with np.errstate(divide="ignore"):
-        evidence = np.where(vocabulary, -np.log1p(-((1 - sampling) ** np.maximum(others, 0))), -np.inf)
+        evidence = np.where(vocabulary, -np.log1p(-(0.5 ** np.maximum(others, 0))), -np.inf)
     documents = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     outside = np.bincount(documents, weights=~vocabulary[X.indices], minlength=X.shape[0]) > 0
     inside = np.where(vocabulary, evidence, 0.0)

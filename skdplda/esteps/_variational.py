@@ -4,10 +4,10 @@ import numpy as np
 
 from skdplda._arithmetic import digamma, exp, mean, total
 from skdplda._kernels._variational import e_step, expected_topics
+from skdplda.esteps._documents import CutDocuments
 from skdplda.exact._inferred import ExpectedPriors
 from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, word_weights
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._documents import CutDocuments
 
 HALF = 0.5  # added to a count, because exp(digamma(x + 1/2)) is about x, for x above 1/2
 

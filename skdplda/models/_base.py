@@ -37,6 +37,7 @@ from skdplda._warnings import warn
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.esteps._methods import UnitEStep, check_contribution
+from skdplda.esteps._sharded import ShardedEStep
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._tables import ExactTables
@@ -64,7 +65,6 @@ from skdplda.rounds._checkpoint import interrupted
 from skdplda.rounds._guarantee import rounds_guarantee, told_of_fit
 from skdplda.rounds._loop import Tables, converse, rounds_of
 from skdplda.rounds._queries import TopicWordCounts
-from skdplda.rounds._sharded import ShardedEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript

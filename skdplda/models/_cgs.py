@@ -10,6 +10,7 @@ import numpy as np
 from skdplda._types import ArrayLike, Function, Seed
 from skdplda._validation import PRIOR, Interval, StrOptions, fit_context
 from skdplda.distributed import shards_of
+from skdplda.esteps._adaptive import AdaptiveEStep
 from skdplda.esteps._gibbs import GibbsEStep, StartedGibbsEStep
 from skdplda.esteps._listed import ListedEStep
 from skdplda.exact._expected import first_expected
@@ -20,7 +21,6 @@ from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vec
 from skdplda.privacy import MECHANISMS
 from skdplda.rounds._adaptive import Knowledge
 from skdplda.rounds._prices import GibbsPrice
-from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._tables import SmoothedTables
 
 # Local sweeps in a round; frontier_ablation.csv, rows "1 sweep a round" and "20 sweeps a round".

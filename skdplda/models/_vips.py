@@ -26,6 +26,7 @@ from skdplda._validation import (
 from skdplda._warnings import warn
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import shards_of
+from skdplda.esteps._adaptive import AdaptiveEStep
 from skdplda.esteps._variational import REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep, round_priors
 from skdplda.exact._inferred import FIRST_PRIOR, ExpectedPriors
 from skdplda.exact._loop import answer_exactly
@@ -47,7 +48,6 @@ from skdplda.rounds._adaptive import Knowledge
 from skdplda.rounds._bounds import NORM_BOUND, shortened
 from skdplda.rounds._loop import converse, rounds_of
 from skdplda.rounds._prices import BOUND_IN_TOKENS, VariationalPrice
-from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript

@@ -321,7 +321,7 @@ def shortened(X):
     def evenly(document, before):
         return np.diff(np.floor(before / before[-1] * MOST_TOKENS), prepend=0)
 
-    cut = _cut(counts, bounds, evenly)
+    cut = _cut(counts, bounds, MOST_TOKENS, evenly)
     if cut is None:
         return X
     return UnitMatrix(X.start, cut) if isinstance(X, UnitMatrix) else cut
@@ -336,19 +336,28 @@ def some_tokens(X, key, first_document=0):
     object is returned if no document is longer.
     """
 
-    def at_random(document, before):
+    def tokens(document, n_tokens):
         stream = hashlib.shake_256(b"tokens" + key.tobytes() + int(first_document + document).to_bytes(8, "little"))
-        entries = np.searchsorted(before, _subset(int(before[-1]), MOST_TOKENS, stream), side="right")
-        return np.bincount(entries, minlength=len(before))
+        return _subset(n_tokens, MOST_TOKENS, stream)
 
-    cut = _cut(X, X.indptr, at_random)
+    return cut_to_tokens(X, MOST_TOKENS, tokens)
+
+
+def cut_to_tokens(X, most, tokens):
+    """Return documents where one of n tokens, more than `most`, has those of `tokens(document, n)`, numbers below n."""
+
+    def left(document, before):
+        kept = np.searchsorted(before, tokens(document, int(before[-1])), side="right")
+        return np.bincount(kept, minlength=len(before))
+
+    cut = _cut(X, X.indptr, most, left)
     return X if cut is None else cut
 
 
-def _cut(counts, bounds, left):
-    """Return counts where a document of more than MOST_TOKENS tokens has `left(document, running totals)`, or None."""
+def _cut(counts, bounds, most, left):
+    """Return counts where a document of more than `most` tokens has `left(document, running totals)`, or None."""
     ends = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[bounds]
-    long = np.flatnonzero(np.diff(ends) > MOST_TOKENS)
+    long = np.flatnonzero(np.diff(ends) > most)
     if not len(long):
         return None
     data = counts.data.copy()

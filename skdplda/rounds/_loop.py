@@ -56,8 +56,30 @@ class Ask(NamedTuple):
     n_planned: int
 
 
+class Side(Protocol):
+    """What a checkpoint keeps of a side of the conversation."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the state, for a checkpoint: of an E-step hidden, of tables made of released and public values only.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Empty if nothing is kept between rounds.
+        """
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Restore the state of a checkpoint.
+
+        Parameters
+        ----------
+        arrays : dict of str to ndarray
+            As from `arrays`.
+        """
+
+
 @runtime_checkable
-class EStep(Protocol):
+class EStep(Side, Protocol):
     """What each privacy unit contributes: the hidden half of a round.
 
     Given the query, the contribution of a unit depends on that unit, its own hidden state and its own random draws, and
@@ -95,27 +117,9 @@ class EStep(Protocol):
             Of the query's shape, as `skdplda.rounds.Contributions` makes it. Only for `epsilon=inf` any array.
         """
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the hidden state, for a checkpoint.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            Empty if nothing is kept between rounds.
-        """
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Restore the hidden state of a checkpoint.
-
-        Parameters
-        ----------
-        arrays : dict of str to ndarray
-            As from `arrays`.
-        """
-
 
 @runtime_checkable
-class Tables(Protocol):
+class Tables(Side, Protocol):
     """The M-step: it turns released sums into topic-word tables, and sees released and public values only.
 
     Attributes
@@ -151,24 +155,6 @@ class Tables(Protocol):
         -------
         counts : ndarray of shape (n_words, n_components)
             Not negative; a new array.
-        """
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the state, for a checkpoint.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            Released and public values only.
-        """
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Restore the state of a checkpoint.
-
-        Parameters
-        ----------
-        arrays : dict of str to ndarray
-            As from `arrays`.
         """
 
 

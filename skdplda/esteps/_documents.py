@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._bounds import shortened, unit_weights
+from skdplda.rounds._bounds import cut_to_tokens, shortened, unit_weights
 
 # Entries in memory at a time where documents of one user are read together; a single user of more is added up instead.
 ENTRIES = 2**22
@@ -18,17 +18,12 @@ def cut_documents(X, max_length, key, numbers):
     """
     if max_length is None:
         return X
-    counts = X.data.copy()
-    for d in np.flatnonzero(X.sum(axis=1, dtype=np.int64) > max_length):
-        entries = slice(X.indptr[d], X.indptr[d + 1])
-        last = np.cumsum(X.data[entries], dtype=np.int64)
-        tokens = np.random.default_rng([key, int(numbers[d])]).choice(
-            last[-1], max_length, replace=False, shuffle=False
-        )
-        counts[entries] = np.bincount(np.searchsorted(last, tokens, side="right"), minlength=len(last))
-    cut = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)
-    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
-    return cut
+
+    def tokens(document, n_tokens):
+        draws = np.random.default_rng([key, int(numbers[document])])
+        return draws.choice(n_tokens, max_length, replace=False, shuffle=False)
+
+    return cut_to_tokens(X, max_length, tokens)
 
 
 def only(X, words):
@@ -88,16 +83,16 @@ class CutDocuments:
         if self._units is None and not self.in_memory:
             return unit_weights(X, check_groups(None, X.shape[0]), order, least)
         if (order, least) not in self._weights:
-            of_all = self._unit_weights_in_memory if self.in_memory else self._unit_weights_on_disk
-            self._weights[order, least] = of_all(order, least)
+            if self.in_memory:
+                units = self._units or check_groups(None, self.shape[0])
+                self._weights[order, least] = unit_weights(self._all, units, order, least)
+            else:
+                self._weights[order, least] = self._unit_weights_on_disk(order, least)
         return self._weights[order, least][numbers]
 
     def _read(self, X, numbers):
         X = cut_documents(X, **self._cut, numbers=self._first + numbers)
         return X if self._words is None else only(X, self._words)
-
-    def _unit_weights_in_memory(self, order, least):
-        return unit_weights(self._all, self._units or check_groups(None, self.shape[0]), order, least)
 
     def _unit_weights_on_disk(self, order, least):
         """Return the weights of all documents; users are read some at a time, and each with all of its documents."""

@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 
+from skdplda.esteps._documents import CutDocuments
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._documents import CutDocuments
 from skdplda.rounds._queries import TopicWordCounts
 
 
