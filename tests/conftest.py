@@ -208,8 +208,8 @@ def stated_noise():
     """What `noise_deviation` must say of the adaptive form, from the theory pages alone.
 
     One Gaussian mechanism of multiplier z costs the whole (Balle and Wang 2018, Theorem 8). Word counts take 6 % of its
-    precision 1 / z^2, frequent words, where they come first, 10 %, and votes 2 % if there are two rounds of topics or
-    more; these divide the rest with shares that grow tenfold, or fourfold for six rounds or fewer. Where frequent
+    precision 1 / z^2, frequent words, where they come first, 10 %, votes for a prior 1.5 %, and votes for topics 2 % if
+    there are two rounds of these or more, which divide the rest with shares that grow tenfold, or fourfold for six rounds or fewer. Where frequent
     words come first, words may take a quarter of what is left after the first round. A document of 25 different words,
     of norm 5, counts each once; the model weighs a release by its precision and forgets a fifth a round.
     """
@@ -219,7 +219,7 @@ def stated_noise():
             return norm.cdf(0.5 / z - epsilon * z) - np.exp(epsilon) * norm.cdf(-0.5 / z - epsilon * z) - delta
 
         share = (10.0 if n_rounds > 6 else 4.0) ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
-        share *= (1 - 0.06 - 0.1 * frequent - 0.02 * (n_rounds > 1)) / share.sum()
+        share *= (1 - 0.06 - 0.015 - 0.1 * frequent - 0.02 * (n_rounds > 1)) / share.sum()
         share[1:] *= 0.75 if frequent else 1
         deviation = 5 * brentq(excess, 0.05, 1000, xtol=1e-13) / np.sqrt(share)
         weight = 0.8 ** np.arange(n_rounds)[::-1] * share

@@ -41,6 +41,7 @@ from skdplda.esteps._sharded import ShardedEStep
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._tables import ExactTables
+from skdplda.exact._votes import voted_factor
 from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
@@ -542,7 +543,13 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
     def _fitted_of(self, known, n_iter, data, priors=None):
         """Return the fitted attributes, of what is known in the end."""
-        return self._in_order_of_seeds(self._with_inferred(priors, self._model_of(known, n_iter)), data.prior)
+        attributes = self._with_inferred(priors, self._model_of(known, n_iter))
+        if self._votes_without_noise():
+            prior, counts = self._doc_topic_prior(), attributes["components_"] - self._topic_word_prior()
+            here = sp.issparse(data.documents) and data.documents.shape[0]
+            factor = voted_factor(data.documents, counts, prior, effective_n_jobs(self.n_jobs)) if here else 1.0
+            attributes["doc_topic_prior_"] = factor * prior
+        return self._in_order_of_seeds(attributes, data.prior)
 
     def _in_rounds(self):
         """Whether the fit is made of rounds, whose noisy sums a transcript may keep."""
@@ -572,11 +579,21 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if self._adaptive():
             return ("doc_topic_prior_",) if self._votes_on_prior() or self._reorders_prior() else ()
         inferred = np.isinf(self.epsilon) and any(self._which_inferred())
-        return ("doc_topic_prior_", "topic_word_prior_") if inferred else ()
+        names = ("doc_topic_prior_", "topic_word_prior_") if inferred else ()
+        return ("doc_topic_prior_",) if self._votes_without_noise() else names
 
     def _votes_on_prior(self):
         """Whether documents vote for the prior of topic proportions, with noise."""
         return self._adaptive() and (self.doc_topic_prior is None or self._which_inferred()[0])
+
+    def _votes_without_noise(self):
+        """Whether documents say with which multiple of the default prior they are read best, without noise."""
+        given = self.doc_topic_prior is not None or any(self._which_inferred())
+        return np.isinf(self.epsilon) and not given and self._full_batches()
+
+    def _full_batches(self):
+        """Whether all documents are in each round, with default priors that are not a paper's."""
+        return False
 
     def _first_prior(self):
         """Return the mean of the prior that documents vote for multiples of, or None if they do not."""

@@ -234,6 +234,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Whether the releases decide how the budget is divided: Gaussian noise, and all units in every round."""
         return self._price().divided
 
+    def _full_batches(self):
+        return self.sampling_rate == 1
+
     def _prior_mass(self):
         return NOISY_PRIOR_MASS if self._adaptive() else np.inf
 

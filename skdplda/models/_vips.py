@@ -581,6 +581,9 @@ class VIPSLDA(BaseRoundsModel):
             return EXACT_UPDATES
         return REMEMBERED_UPDATES if remember else FRESH_UPDATES
 
+    def _full_batches(self):
+        return self.learning_method == "batch" and self._rate() == 1
+
     def _prior_mass(self):
         return PRIOR_MASS if np.isinf(self.epsilon) else NOISY_PRIOR_MASS
 

@@ -91,11 +91,18 @@ class RoundsPrice:
         random_state: Any = None,
         *,
         hidden: tuple[str, ...] = (),
+        priors: tuple[str, ...] | None = None,
         **stated: Any,
     ) -> PrivacyGuarantee:
-        """Return the guarantee of a plan; `hidden` are further draws, and `stated` is for `rounds_guarantee`."""
+        """Return the guarantee of a plan; `hidden` are further draws, and `stated` is for `rounds_guarantee`.
+
+        `priors` of None are those of a fit that is given none.
+        """
         drawn = "; ".join((*self.hidden, *hidden))
-        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden=drawn, **stated)
+        if priors is None:
+            whole = self.divided or (math.isinf(self.epsilon) and self.sampling_rate == 1)
+            priors = ("doc_topic_prior_",) if whole else ()
+        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden=drawn, priors=priors, **stated)
         return seeded_guarantee(guarantee, random_state)
 
     def noise(self, plan: NoisePlan, n_components: int | None = None, **options: bool) -> dict[str, Any] | None:
@@ -155,7 +162,7 @@ def topic_shares(n_rounds, left, infers):
     return (precisions * (left / total(precisions))).tolist()
 
 
-def planned_noise(plan, n_rounds=None, *, vectors=False, infers=False):
+def planned_noise(plan, n_rounds=None, *, vectors=False, infers=True):
     """Return the greatest standard deviations of noise in a cell of released topics, without data.
 
     They are of the first round, the last one and the weighted mean of all, over the norm of a contribution. `n_rounds`
