@@ -1316,14 +1316,14 @@ MUTANTS = [
         "weights[k] = <uint64_t>row[k] * factors[k]",
         "weights[k] = <uint64_t>row[k] * factors[0]",
         "draws of another law",
-        "test_released",
+        "test_released_draws",
     ),
     Mutant(
         "released draws, own topic kept",
         "            counts[z] -= 1\n            factors[z] = _factor(counts[z], scaled[z])\n        total = 0",
         "            factors[z] = _factor(counts[z], scaled[z])\n        total = 0",
         "draws of another law",
-        "test_released",
+        "test_released_draws",
     ),
     Mutant(
         "gaps of reports",
