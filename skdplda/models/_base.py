@@ -709,7 +709,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if self.prior is None:
             return ()
         described = (
-            f"prior {self.prior!r}: independent of the private texts, or released from them at a cost that is counted"
+            f"public prior {self.prior!r}: independent of the private texts, or released at a cost that is counted"
         )
         return (getattr(self.prior, "description", described),)  # a `WordPrior` may be the topics of an earlier fit
 
