@@ -88,6 +88,7 @@ INTERNALS = {
     ),
     "models._embedding": "* as embedding",
     "models._hdp_sampler": "DelayedCountSweeps, PartOfTokens",
+    "models._local": "* as local_model",
     "models._local_estimators": (
         "bayes_estimate, document_lengths, moment_estimate, moment_variance, reconstruct, split_variance"
     ),
