@@ -209,9 +209,10 @@ def stated_noise():
 
     One Gaussian mechanism of multiplier z costs the whole (Balle and Wang 2018, Theorem 8). Word counts take 6 % of its
     precision 1 / z^2, frequent words, where they come first, 10 %, votes for a prior 1.5 %, and votes for topics 2 % if
-    there are two rounds of these or more, which divide the rest with shares that grow tenfold, or fourfold for six rounds or fewer. Where frequent
-    words come first, words may take a quarter of what is left after the first round. A document of 25 different words,
-    of norm 5, counts each once; the model weighs a release by its precision and forgets a fifth a round.
+    there are two rounds of these or more. Topics divide the rest with shares that grow tenfold, or fourfold for six
+    rounds or fewer. Where frequent words come first, words may take a quarter of what is left after the first round. A
+    document of 25 different words, of norm 5, counts each once; the model weighs a release by its precision and forgets
+    a fifth a round.
     """
 
     def stated(epsilon, delta, n_rounds, frequent=True):

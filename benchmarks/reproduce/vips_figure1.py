@@ -33,7 +33,7 @@ advanced is before linear composition in 10 of 11 cells (at 5: 1656 and 1672 aft
 
 What does not. On the real corpora each private model is worse than the words alone, after one pass and after four (20
 Newsgroups: PLD 1410 at best, words 1389; articles 1433 and 1347): rounds of all documents, the default of VIPSLDA, are
-what brings them below, see benchmarks/utility.py. At 400,000 documents they are, too, up to a budget of 2; at 5 PLD is
+what brings them below, see benchmarks/frontier.py. At 400,000 documents they are, too, up to a budget of 2; at 5 PLD is
 not, and in mini-batches of 1,000 zCDP is not either (691; 619 and 686; words 701, without privacy 496 and 474). A mini-
 batch gets the noise that hides one of its documents, whatever the size of the corpus; only sampling amplifies. Linear
 is before advanced composition on the articles in 9 of 11 cells (1796 and 1880 at 5) and on 20 Newsgroups at 1,000
