@@ -133,7 +133,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         """
         check_counts(self, X, reset=True)
         self.channel(self.n_features_in_)
-        vars(self).pop("_calls", None)
+        self.__dict__.pop("_calls", None)
         if self.random_state is not None:
             self._calls = [0]  # so many calls, of which each has noise of its own
         return self
