@@ -174,6 +174,26 @@ def test_no_text_makes_the_release_fail():
     assert found.counts.round(4).tolist() == [1, 0, 0, 5]
 
 
+@pytest.mark.parametrize("bad", ["boom", "wide", "many", "words", "nothing", None])
+def test_no_text_makes_the_embedder_fail_the_release(bad):
+    """The message of an embedder, which held the text, came out, and nothing was spent."""
+
+    def fragile(texts):
+        (text,) = texts
+        if text == "boom":
+            raise RuntimeError(f"the text is: {text}")
+        odd = {"wide": [[1.0, 0, 0]], "many": np.ones((2, 2)), "words": [["a", "b"]], "nothing": None}
+        return odd.get(text, [[float("tea" in text), float("iron" in text)]])
+
+    texts = ["tea", bad, "iron", "tea"]
+    found = count_labels(texts, ["tea", "iron"], epsilon=np.inf, embedder=fragile)
+    assert found.counts.round(4).tolist() == [2, 1, 1]
+    found = count_labels(texts, ["tea", "iron"], epsilon=np.inf, embedder=EMBEDDER)  # which is given all at once
+    assert found.counts.round(4).tolist() == [2, 1, 1]
+    with pytest.raises(RuntimeError, match="the text is: boom"):
+        count_labels(texts, ["tea", "boom"], epsilon=np.inf, embedder=fragile)  # labels are public
+
+
 def test_a_ledger_is_charged_exactly_and_refuses_before_a_text_is_read():
     seen = []
     with PrivacyAccountant(1.0) as ledger:

@@ -8,6 +8,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -24,7 +25,7 @@ from skdplda.models._counting import counted, counting_plan, counts_guarantee
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions
 from skdplda.rounds._queries import Query
-from skdplda.semantics import embedded
+from skdplda.semantics import WordVectorEmbedder, embedded
 
 OTHER = "other"  # what has none of the labels
 FORMAT, VERSION = "skdplda.LabelCounts", 1
@@ -160,8 +161,8 @@ def count_labels(
 
     With `groups` users are counted. Which label a text has decides a public function, or the nearest label by public
     embeddings: these do not move. The budget of an open `PrivacyAccountant` is checked before texts are read, and
-    charged before the release. Texts that have no label, or for which the function fails, count as "other", and no
-    message tells of them.
+    charged before the release. Texts that have no label, or for which the function or the embedder fails, count as
+    "other", and no message tells of them.
 
     Parameters
     ----------
@@ -232,7 +233,8 @@ def count_labels(
     if classify is not None:
         found = [_classified(classify, text, names) for text in texts]
     else:
-        found = _nearest(_directions(texts, embedder), public, least_cosine)
+        rows = texts if embedder is None else _rows(embedder, texts, public.shape[1])
+        found = _nearest(_directions(rows, None), public, least_cosine)
     e_step = LabelEStep(found, len(names) + 1, check_groups(groups, len(found)), int(most))
     charge.charge(uuid4().hex)
     released = counted(CountsOfLabels((1, len(names) + 1)), e_step, plan, "counts of labels")
@@ -272,6 +274,20 @@ def _classified(classify, text, names):
         return sorted({names.index(name) for name in found if name in names}) or [len(names)]
     except Exception:  # one text must not decide whether there is a release
         return [len(names)]
+
+
+def _rows(embedder, texts, n_dimensions):
+    """Return the vectors of texts; zeros, so that it is "other", of one for which the embedder makes no such vector."""
+    if type(embedder) is WordVectorEmbedder:
+        with suppress(Exception):  # of one text: it is given alone below
+            return embedded(embedder, texts)
+    rows = np.zeros((len(texts), n_dimensions))
+    for place, text in enumerate(texts):
+        with suppress(Exception):  # as of a function; and what the embedder raises may hold the text
+            row = embedded(embedder, [text])
+            if row.shape == (1, n_dimensions):
+                rows[place] = row[0]
+    return rows
 
 
 def _directions(given, embedder):
