@@ -13,16 +13,15 @@ import numpy as np
 from skdplda._arithmetic import log, matmul, total
 from skdplda.esteps._clusters import LENGTH, grid_directions
 
-# Chosen on KOS, news and passages of news, at epsilon 0.5 to 4, by the three judges of benchmarks/names.py; no rows are
-# kept. NEAR lies between values that were measured (8 and 64). Of 30 to 300 candidates 50 to 120 were alike, and so were
-# shares of 0.15 to 0.5 for word totals. More of the frequency trades words that tell clusters apart for words that meet
-# in texts: doc/notes/clusters.rst has what was tried.
+# Of the candidates and the order of words these were chosen on KOS, news and passages of news, at epsilon 0.5 to 2, by
+# the three judges of benchmarks/names.py; no rows are kept, and 20 Newsgroups, Enron and tweets were in view when the
+# power of the largest cosine was. 50, 75 and 120 candidates were alike; NEAR lies between values that were measured (8
+# and 64), and shares of 0.05 to 0.6 for word totals were tried, with another order. doc/notes/clusters.rst has the rest.
 N_CANDIDATES = 75
 NEAR = 16
 TOTALS_SHARE = 0.3  # of the budget of words that goes to word totals
 LEAST_SPREAD = 1e-3  # of true counts around what the cosine lets expect, squared, over that, squared
 LEAST_GAIN = 1e-6  # nats by which a word tells of a cluster
-
 
 
 def closeness(vectors, centre, centres):
@@ -83,9 +82,10 @@ def proven_counts(cells, deviation, expected, near):
 def keyword_scores(cells, deviation, expected, near, candidates):
     """Return by how much words tell of clusters, (n_clusters, n_words); negative for those that are not asked for.
 
-    It is the proven count, times the logarithm of its rate in the cluster over that in all clusters, times the cosine.
-    A word that is no candidate, far from the centre or without a vector, is one if its count in the cluster stands out
-    of all that noise and chance do to as many cells; it counts as the last candidate does.
+    It is the proven count, times the logarithm of its rate in the cluster over that in all clusters, times the cosine
+    and the square of what that is of the word's largest cosine with any cluster. A word that is no candidate, far from
+    the centre or without a vector, is one if its count in the cluster stands out of all that noise and chance do to as
+    many cells; it counts as the last candidate does.
     """
     threshold = math.sqrt(2 * log(max(cells.size, 2)))
     deviation = np.broadcast_to(deviation, cells.shape)
@@ -97,7 +97,8 @@ def keyword_scores(cells, deviation, expected, near, candidates):
     counts[candidates] = proven_counts(*(part[candidates] for part in (cells, deviation, expected, near)))
     sizes = total(expected, axis=0)
     rates = counts / sizes / (total(counts, axis=1) / total(sizes))[:, None]
-    scores = counts * np.maximum(log(np.maximum(rates, 1e-300)), LEAST_GAIN) * cosines
+    nearer = cosines / np.maximum(cosines.max(axis=1, keepdims=True), 1e-300)
+    scores = counts * np.maximum(log(np.maximum(rates, 1e-300)), LEAST_GAIN) * (cosines * nearer * nearer)
     rest = np.maximum(cells, 0)
     rest = rest / max(np.max(rest), 1e-300) - 2  # behind all others, from -2 to -1
     return np.ascontiguousarray(np.where(candidates | far, scores, rest).T)
