@@ -13,10 +13,11 @@ import numpy as np
 from skdplda._arithmetic import log, matmul, total
 from skdplda.esteps._clusters import LENGTH, grid_directions
 
-# Of the candidates and the order of words these were chosen on KOS, news and passages of news, at epsilon 0.5 to 2, by
+# The number of candidates and the order of words were chosen on KOS, news and passages of news, at epsilon 0.5 to 2, by
 # the three judges of benchmarks/names.py; no rows are kept, and 20 Newsgroups, Enron and tweets were in view when the
 # power of the largest cosine was. 50, 75 and 120 candidates were alike; NEAR lies between values that were measured (8
-# and 64), and shares of 0.05 to 0.6 for word totals were tried, with another order. doc/notes/clusters.rst has the rest.
+# and 64), and shares of 0.05 to 0.6 for word totals were tried, with another order. The rest of what was tried is in
+# doc/notes/clusters.rst.
 N_CANDIDATES = 75
 NEAR = 16
 TOTALS_SHARE = 0.3  # of the budget of words that goes to word totals
