@@ -10,8 +10,8 @@ Texts in, 20 clusters and ten keywords of each out, by `make_insights_pipeline` 
 Rows: NPMI of the pairs of a cluster's keywords in held-out texts, -1 for pairs that never meet; diversity, the share of
 different words among all keywords; and the NMI with the groups, if a held-out text goes to the cluster of whose
 keywords it has most. "private words": the words are chosen from the texts, for a fifth of epsilon. Constants were
-chosen on KOS and news; that there are least words was added after Enron and tweets had been seen, and their
-number chosen again on KOS and news, by NMI with clusters of k-means, when public frequencies came.
+chosen on KOS, news and passages of news, by NMI with clusters of k-means, but 20 Newsgroups, Enron and tweets were in
+view when one of them was: by how much a word that is near to another cluster, too, counts less.
 
 "planted": an attacker adds texts to 2,000 tweets, of a public word, which moves, and of a string that nobody else has;
 each attack has another word, string and seed. It succeeds if the string is a keyword of a cluster. One text is one

@@ -83,8 +83,7 @@ INTERNALS = {
     "local._channel": "* as local_channel, _gap_tables as gap_tables",
     "models._cgs": "* as cgs, GAMMA_SHAPE",
     "models._cluster_names": (
-        "LEAST_TOTAL, LEAST_WORDS, NEAR, N_CANDIDATES, candidates_of, clear_totals, closeness, expected_counts, "
-        "keyword_scores, rms_of"
+        "NEAR, N_CANDIDATES, candidates_of, closeness, expected_counts, proven_counts, keyword_scores, rms_of"
     ),
     "models._embedding": "* as embedding",
     "models._hdp_sampler": "DelayedCountSweeps, PartOfTokens",

@@ -5,18 +5,16 @@ import pytest
 import scipy.sparse as sp
 from internals import (
     FINE,
-    LEAST_TOTAL,
-    LEAST_WORDS,
     LENGTH,
     N_CANDIDATES,
     NEAR,
     candidates_of,
-    clear_totals,
     closeness,
     distinct_triples,
     expected_counts,
     keyword_scores,
     log,
+    proven_counts,
     rms_of,
 )
 
@@ -100,28 +98,34 @@ def test_the_fit_without_noise_has_names_near_centres_too():
     assert own_words(model) > 0.9 and not model.topic_info()["noise"].any()
 
 
-def test_candidates_are_the_nearest_words_whose_totals_stand_out():
+def test_candidates_are_near_and_frequent():
     rng = np.random.default_rng(3)
-    near, clear = rng.uniform(-1, 1, (500, 3)), rng.random(500) < 0.5
-    found = candidates_of(near, clear)
+    near, frequencies = rng.uniform(-1, 1, (500, 3)), rng.dirichlet(np.ones(500))
+    found = candidates_of(near, frequencies)
     for k in range(3):
-        eligible = np.flatnonzero(clear & (near[:, k] > 0))
-        best = eligible[np.argsort(-near[eligible, k])[:N_CANDIDATES]]
+        eligible = np.flatnonzero(near[:, k] > 0)
+        best = eligible[np.argsort(-(near[eligible, k] ** 4) * frequencies[eligible])[:N_CANDIDATES]]
         assert set(np.flatnonzero(found[:, k])) == set(best)
-    assert not candidates_of(near, np.zeros(500, bool)).any()
-    assert candidates_of(near[:5], np.ones(5, bool)).sum() == (near[:5] > 0).sum()
+    assert not candidates_of(-np.abs(near), frequencies).any()
+    assert candidates_of(near[:5], frequencies[:5]).sum() == (near[:5] > 0).sum()
 
 
-def test_totals_stand_out_by_their_noise_and_enough_words_do():
-    sums = np.concatenate([np.full(LEAST_WORDS, LEAST_TOTAL * 2.1), np.full(900, LEAST_TOTAL * 1.9)])
-    assert clear_totals(sums, 2.0, sums).sum() == LEAST_WORDS
-    assert clear_totals(sums, 1.0, sums).all()
-    likely = np.arange(1000.0)[::-1]  # frequencies decide where the totals are noise
-    few = clear_totals(np.arange(1000.0), 1000.0, likely)
-    assert few.sum() == LEAST_WORDS and few[:LEAST_WORDS].all()
-    one = clear_totals(np.eye(1000)[999] * 4000.0, 1000.0, likely)
-    assert one.sum() == LEAST_WORDS and one[999] and one[: LEAST_WORDS - 1].all()
-    assert clear_totals(np.arange(9.0), 1000.0, np.arange(9.0)).all()
+def test_proven_counts_are_nearer_to_the_truth_than_counts_or_cosines_alone():
+    """Mean squared errors are 1, 0.27 and 0.17 of that of the counts, in 20 seeds; the greatest is 0.21."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        near, expected = rng.uniform(0.3, 0.8, 1500), rng.uniform(5, 15, 1500)
+        means = expected * (1 + 4 * (near - 0.3))
+        truth = means * rng.gamma(4, 1 / 4, 1500)
+        deviation = rng.uniform(20, 40, 1500)
+        found = proven_counts(truth + deviation * rng.normal(size=1500), deviation, expected, near)
+        error = np.mean((found - truth) ** 2)
+        assert error < 0.25 * np.mean(deviation**2) and error < 0.9 * np.mean((means - truth) ** 2)
+        assert (found >= 0).all()
+        np.testing.assert_allclose(proven_counts(truth, np.zeros(1500), expected, near), truth)
+    rare = np.array([1e-300, 1e-12, 1.0])
+    assert np.isfinite(proven_counts(np.array([3.0, -5.0, 0.0]), np.full(3, 7.0), rare, np.full(3, 0.5))).all()
+    assert np.isfinite(proven_counts(np.array([3.0, 0.0, 1.0]), np.zeros(3), rare, np.full(3, 0.5))).all()
 
 
 def test_closeness_is_the_cosine_with_the_centre_taken_away():
@@ -155,17 +159,18 @@ def test_scores_go_by_count_nearness_and_distinction():
     cells, deviation = np.full((4, 2), 100.0), np.full((4, 2), 1e-3)
     near = np.array([[0.9, 0.1], [0.5, 0.1], [0.9, 0.9], [-0.2, 0.3]])
     candidates = np.array([[1, 0], [1, 0], [1, 1], [0, 1]], bool)
-    flat = np.full(4, 0.25)
-    scores = keyword_scores(cells, deviation, cells, flat, near, candidates)
+    scores = keyword_scores(cells, deviation, cells, near, candidates)
     assert scores[0, 0] > scores[0, 1] and scores[0, 2] == pytest.approx(scores[0, 0])
     assert (scores >= 0).tolist() == candidates.T.tolist()
-    assert keyword_scores(cells, deviation, cells, flat, np.where(near < 0.9, near, [[0.9, 0.9]]), candidates)[0, 0] > 0
+    more = cells + np.array([[50, 0], [0, 0], [0, 0], [0, 0]])  # of a word that tells of cluster 0
+    found = keyword_scores(more, deviation, cells, near, candidates)
+    assert found[0, 0] > 1000 * scores[0, 0] and found[0, 2] == pytest.approx(scores[0, 2])
     # a word that is no candidate is one if its count stands out of noise and chance, and only then
     threshold = np.sqrt(2 * log(8))
     for excess, is_far in ((0.99, False), (1.01, True)):
         above = cells.copy()
         above[3, 0] += excess * threshold * np.sqrt(100.0 + 1e-6)
-        assert (keyword_scores(above, deviation, cells, flat, near, candidates)[0, 3] >= 0) == is_far
+        assert (keyword_scores(above, deviation, cells, near, candidates)[0, 3] >= 0) == is_far
 
 
 def test_noise_alone_marks_hardly_a_word():

@@ -31,7 +31,6 @@ from skdplda.models._cluster_names import (
     NEAR,
     TOTALS_SHARE,
     candidates_of,
-    clear_totals,
     closeness,
     expected_counts,
     keyword_scores,
@@ -230,7 +229,6 @@ class ClusterKnowledge:
         self._cells, self._word_weights, self._cell_share = None, None, None
         self.noiseless, self.words_tell = plan.noiseless, True
         self._word_vectors, self._near, self._candidates = word_vectors, None, None
-        self._clear = np.ones(self.n_words or 0, bool)  # words whose totals stand out
         self.words_share = WORDS_SHARE if word_vectors is None else TOTALS_SHARE
 
     def strategy(self):
@@ -259,7 +257,7 @@ class ClusterKnowledge:
         weights = np.rint(WORD_LEVELS * weights).astype(np.int64)
         if self._word_vectors is not None:
             self._near = closeness(self._word_vectors, centre, centres)
-            self._candidates = candidates_of(self._near, self._clear)
+            self._candidates = candidates_of(self._near, self._frequencies)
             weights = np.where(self._candidates.T, NEAR, 1) * weights
         return ClusterWords(centre, centres, weights)
 
@@ -328,7 +326,6 @@ class ClusterKnowledge:
         else:
             frequencies = shrink_frequencies(sums, self.deviation(share), self._frequencies)
         self._frequencies = frequencies / total(frequencies)
-        self._clear = clear_totals(sums, self.deviation(share), self._frequencies)
 
     def note_cluster_words(self, noisy, share, word_weights):
         """Take word counts by cluster, of words with these weights."""
@@ -406,7 +403,7 @@ class ClusterKnowledge:
         if self._candidates is None:
             return None
         given = self._cells, self._word_noise(), self._expected()
-        return keyword_scores(*given, self._frequencies, self._near, self._candidates)
+        return keyword_scores(*given, self._near, self._candidates)
 
     def _expected(self):
         sizes = np.maximum(self._sizes, max(self.sizes[1], 1e-300))
