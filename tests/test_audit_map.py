@@ -48,7 +48,7 @@ SOURCES = set(
         """,
     )
 )
-SOURCES |= {"sampler", "draw", "randomize", *(law.sampler.__name__ for law in MECHANISMS.values())}
+SOURCES |= {"sampler", "draw", "randomize", "randomize_bits", *(law.sampler.__name__ for law in MECHANISMS.values())}
 MODULES = {"random", "secrets", "scipy.stats", "numpy.random"}  # whose import is told
 DOCUMENTS = {"X", "raw_documents", "documents", "texts", "indptr", "doc_topic", "units"}  # by the names that they have
 # Of these, only what draws is told: they see released, public or made-up values, or are the curator's own audits.
