@@ -19,7 +19,7 @@ CANARY = 7919  # tokens of one word in one document; prime, and nowhere else
 N_DOCUMENTS, N_WORDS = 977, 12
 PARAMETERS = set(PrivateCGSLDA().get_params())
 ALLOWED = {"components_", "topic_word_", "privacy_guarantee_", "n_iter_", "n_features_in_", "feature_names_in_"}
-ALLOWED |= {"signal_to_noise_", "topic_signal_to_noise_"}
+ALLOWED |= {"signal_to_noise_", "topic_signal_to_noise_", "doc_topic_prior_"}
 ALLOWED |= {"_fitted_parameters"}  # the constructor's, as the caller gave them
 
 

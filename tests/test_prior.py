@@ -743,7 +743,7 @@ def test_topics_come_out_with_the_numbers_of_their_seeds_and_all_that_is_theirs(
     was = np.searchsorted(alpha, plain.doc_topic_prior_)  # noise alone may move topics, too
     np.testing.assert_array_equal(moved.doc_topic_prior_, alpha[np.argsort(turn)[was]])  # with which each was found
     np.testing.assert_allclose(moved.transform(frame.iloc[:1] * 0), [moved.doc_topic_prior_ / alpha.sum()])
-    moved.set_params(prior=None, doc_topic_prior=None).fit(frame)
+    moved.set_params(prior=None, doc_topic_prior=0.1).fit(frame)
     assert not hasattr(moved, "doc_topic_prior_") and moved.get_feature_names_out()[0] == "topic_0"
 
 
