@@ -1047,7 +1047,7 @@ MUTANTS = [
     ),
     Mutant(
         "a run is charged twice",
-        "if self._has_run(run, part):",
+        "if self._has_run(run, part, guarantee):",
         "if False:",
         "a resumed fit is charged again",
         "test_accountant test_checkpoint",

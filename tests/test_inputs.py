@@ -610,7 +610,7 @@ def test_plain_csr_is_read_as_validate_data_reads_it(monkeypatch, dtype):
             said.append(str(refusal.value))
         results.append((model.transform(X).tolist(), model.score(X), said))
     assert results[0] == results[1]
-    assert results[0][1] == score(X, model.topic_word_, doc_topic_prior=0.1)
+    assert results[0][1] == score(X, model.topic_word_, doc_topic_prior=model.doc_topic_prior_)
 
 
 VOID = [
