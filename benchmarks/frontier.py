@@ -28,7 +28,8 @@ The sixth, frontier_floor, has corpora cut to 2,000 documents: is a model with t
 of uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words. Beside
 is the perplexity of ten topics without noise, for points of the share.
 
-The seventh, frontier_short, cuts documents to 3 to 12 words, and asks what the vote for a prior does.
+The seventh, frontier_short, cuts documents to 3 to 12 words, and asks what the vote for a prior does, with noise and
+without.
 
 The first four take about an hour of CPU time on one core, the others another.
 
@@ -711,7 +712,9 @@ def judge_floor(s):
     return values_of(model, corpus) | {"floor": least, "non-private": exact}
 
 
-LENGTHS, FIXED = (3, 5, 7, 12), "fixed prior"  # words a document, and a default that documents do not vote on
+LENGTHS = (3, 5, 7, 12)  # words a document
+# A default prior that documents do not vote on; and the most likely ones of topic proportions and words.
+FIXED, INFERRED = "fixed prior", "infer"
 
 
 @cache
@@ -725,6 +728,8 @@ def cut(corpus, n_words):
 def short_cells():
     """Return what there is to measure: texts cut to few words, with the vote for a prior and without."""
     found = product(SEEDS[:2], grid((KOS, NEWS), (2.0, 10.0), sizes=(1, 3, 10)), LENGTHS, ("none", FIXED))
+    exact = grid((KOS, NEWS, NIPS, ENRON), (math.inf,), sizes=(10, 50))
+    found = [*found, *product(SEEDS[:2], exact, (7, 12), ("none", FIXED, INFERRED))]
     found = [Short(*one, seed, words=n, help=aid) for seed, one, n, aid in found]
     return [cell for cell in found if cell.topics > 1 or cell.help == "none"]
 
@@ -734,7 +739,9 @@ def judge_short(s):
     """Fit, and return the values of a row."""
     corpus, model = cut(load(s.corpus, s.n_words), s.words), made(s)
     if s.help == FIXED:
-        model.set_params(doc_topic_prior=min(0.1, 0.5 / s.topics))
+        model.set_params(doc_topic_prior=float(model._doc_topic_prior()[0]))
+    elif s.help == INFERRED:
+        model.set_params(doc_topic_prior="infer", topic_word_prior="infer")
     return values_of(model, corpus)
 
 

@@ -402,13 +402,25 @@ def floor_table(table):
 
 def short_table(table):
     """Return perplexities of texts of few words: of one topic, and means of more, with a vote for the prior or not."""
-    table = table[table["perplexity"].notna()]
+    table = table[table["perplexity"].notna() & np.isfinite(table["epsilon"])]
     keys = ["corpus", "words", "epsilon"]
     one = table[(table["topics"] == 1) & (table["model"] == "VIPSLDA")].groupby(keys)["perplexity"].mean()
     more = table[table["topics"] > 1].groupby([*keys, "model", "help"])["perplexity"].mean().unstack(["model", "help"])
     columns = {"frequencies": one}
     for model in reversed(MAIN):
         columns |= {model: more[model, "none"], f"{model}, fixed": more[model, "fixed prior"]}
+    return pd.DataFrame(columns).round(0).astype(int).reset_index()
+
+
+def short_exact_table(table):
+    """Return perplexities of texts of few words without noise: by default, with fixed priors and inferred ones."""
+    table = table[table["perplexity"].notna() & np.isinf(table["epsilon"])]
+    keys = ["corpus", "words", "topics"]
+    columns = {"frequencies": table.groupby(keys)["unigram"].mean()}
+    for model in reversed(MAIN):
+        found = table[table["model"] == model].groupby([*keys, "help"])["perplexity"].mean().unstack("help")
+        names = {model: "none", f"{model}, fixed": "fixed prior", f'{model}, "infer"': "infer"}
+        columns |= {name: found[help_] for name, help_ in names.items()}
     return pd.DataFrame(columns).round(0).astype(int).reset_index()
 
 
@@ -489,6 +501,8 @@ def main():
         "short": short_table,
     }
     tables |= {name: make(stored[f"frontier_{name}"]) for name, make in more.items() if f"frontier_{name}" in stored}
+    if "frontier_short" in stored:
+        tables["short_exact"] = short_exact_table(stored["frontier_short"])
     if (little := stored.get("frontier_little")) is not None:
         tables["goals"] = goal_table(little)
         print(f"clearly worse with more epsilon\n{falls(little).to_string(index=False)}\n")

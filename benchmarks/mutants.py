@@ -1316,14 +1316,14 @@ MUTANTS = [
         "weights[k] = <uint64_t>row[k] * factors[k]",
         "weights[k] = <uint64_t>row[k] * factors[0]",
         "draws of another law",
-        "test_released",
+        "test_released_draws",
     ),
     Mutant(
         "released draws, own topic kept",
         "            counts[z] -= 1\n            factors[z] = _factor(counts[z], scaled[z])\n        total = 0",
         "            factors[z] = _factor(counts[z], scaled[z])\n        total = 0",
         "draws of another law",
-        "test_released",
+        "test_released_draws",
     ),
     Mutant(
         "gaps of reports",
@@ -1489,26 +1489,6 @@ def tests_of(mutant):
     return [path for path in paths if (ROOT / path).exists()]
 
 
-def users_of(file, texts):
-    """Return the names of the extensions that are compiled from a file, directly or through others."""
-    touched, grown = {file.name}, True
-    while grown:
-        more = {
-            path.name
-            for path, text in texts.items()
-            if path.suffix in (".pyx", ".pxd", ".h") and any(f'"{name}"' in text for name in touched)
-        }
-        more |= {
-            path.name
-            for path, text in texts.items()
-            for name in touched
-            if path.suffix in (".pyx", ".pxd") and name.endswith(".pxd") and re.search(rf"\b{name[:-4]}\b", text)
-        }
-        grown = not more <= touched
-        touched |= more
-    return {Path(name).stem for name in touched if name.endswith(".pyx")}
-
-
 class Copy:
     """A copy of the repository, in which one change at a time is made and taken back."""
 
@@ -1535,14 +1515,8 @@ class Copy:
             return None, ""
         return done.returncode, done.stdout
 
-    def compile(self, names):
-        """Compile some extensions in place."""
-        now = time.time()
-        for kernel in (self.folder / "skdplda").rglob("*.so"):  # setup.py compiles what is older than its sources
-            new = now - 60 if any(kernel.name.startswith(f"{name}.") for name in names) else now + 60
-            os.utime(kernel, (new, new))
-            if new < now:
-                kernel.unlink()
+    def compile(self):
+        """Compile in place what is older than its sources: all at first, and then what was changed or is taken back."""
         code, output = self.run("setup.py", "-q", "build_ext", "--inplace")
         if code:
             raise RuntimeError(output[-2000:])
@@ -1562,7 +1536,7 @@ class Copy:
         path.write_text(self.texts[file].replace(mutant.old, mutant.new), encoding="utf-8")
         try:
             if compiled:
-                self.compile(users_of(file, self.texts))
+                self.compile()
             code, failed = self.test(tests)
         except RuntimeError as error:
             return "broken", str(error)[-300:]
@@ -1570,8 +1544,6 @@ class Copy:
             path.write_text(self.texts[file], encoding="utf-8")
             for kernel, content in kernels.items():
                 kernel.write_bytes(content)
-            for generated in (self.folder / "skdplda").rglob("*.c"):
-                generated.unlink()
         if code is None:
             return "killed", "a test that took too long"
         return {0: "survived", 1: "killed"}.get(code, "broken"), failed if code else ""

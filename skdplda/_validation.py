@@ -475,7 +475,8 @@ def check_groups(groups, n_documents):
     `groups` has the user of each document; None makes each document its own unit. ValueError if the length differs, a
     group is missing (None, NaN, NaT or pandas' NA, or what is not equal to itself) or blank, or numbers are of a type
     that cannot tell such large ones apart. PrivacyLeakWarning for names that look like missing ones made texts, and for
-    names that differ in white space or in the form of their accents only: two people may be one there, or one two.
+    names that differ in white space, in the form of their accents or in their type (1 and "1") only: two people may be
+    one there, or one two.
     """
     if groups is None:
         return np.arange(n_documents + 1, dtype=np.int64), np.arange(n_documents, dtype=np.int64)
@@ -485,10 +486,13 @@ def check_groups(groups, n_documents):
     if groups.dtype.kind == "O":
         if any(is_missing(name) for name in groups):
             raise ValueError(MISSING)
-        _check_floats(np.array([name for name in groups if isinstance(name, float)], dtype=float))
+        for kind in {type(name) for name in groups if isinstance(name, (float, np.floating))}:
+            floats = [name for name in groups if type(name) is kind]
+            _check_floats(np.array(floats, dtype=kind if issubclass(kind, np.floating) else float))
         names = _sorted(groups)
         number = {name: place for place, name in enumerate(names)}
         unit = np.fromiter((number[name] for name in groups), np.int64, n_documents)
+        _check_kinds(names)
     else:
         if pd.isna(groups).any():
             raise ValueError(MISSING)
@@ -518,6 +522,20 @@ def _check_floats(groups):
         raise ValueError(
             f"groups must be integers or texts; got {groups.dtype} numbers so large that different ones are the same"
             " there, and two users one. Read them as texts, or as integers (Int64 in pandas)."
+        )
+
+
+def _check_kinds(names):
+    """Warn of users that may be one person, once as a number and once as a text."""
+    texts = {unicodedata.normalize("NFC", name).strip() for name in names if isinstance(name, str)}
+    others = [name for name in names if not isinstance(name, str)] if texts else []
+    alike = texts & {str(int(name)) if is_real(name) and name % 1 == 0 else str(name) for name in others}
+    if alike:
+        warn(
+            f"groups has names that read alike and are of different types, as 1 and '1' ({len(alike)} of {len(names)}):"
+            " if they are the same users, the guarantee is weaker for these. Give all names as texts, or all as"
+            " numbers.",
+            PrivacyLeakWarning,
         )
 
 

@@ -15,6 +15,7 @@ INTERNALS = {
     "_kernels._mixture": "responsibilities, word_sums",
     "_kernels._noise": "* as noise_kernel, keystream",
     "_kernels._partition": "* as partition_kernel",
+    "_kernels._released": "count_topics, order_tokens, released_sweep",
     "_kernels._reports": "* as reports_kernel, positions",
     "_kernels._sequential": "* as sequential_kernel",
     "_kernels._variational": "MIN_EXP_DIGAMMA, e_step, exp_digamma, expected_topics",
@@ -87,6 +88,7 @@ INTERNALS = {
     ),
     "models._embedding": "* as embedding",
     "models._hdp_sampler": "DelayedCountSweeps, PartOfTokens",
+    "models._local": "* as local_model",
     "models._local_estimators": (
         "bayes_estimate, document_lengths, moment_estimate, moment_variance, reconstruct, split_variance"
     ),

@@ -657,6 +657,19 @@ def test_a_budget_charge_is_asked_first_and_charged_once_a_run():
             charge.charge("b")
 
 
+@pytest.mark.parametrize("other", [{"epsilon": 100.0}, {"epsilon": 0.5}, {"sampling_rate": 0.5}, {"delta": 1e-6}])
+def test_the_name_of_a_run_pays_for_no_other_guarantee(other, tmp_path):
+    """One of epsilon=100 was spent for nothing under the name of one of epsilon=1."""
+    settings = {"epsilon": 1.0, "delta": 1e-5, "max_iter": 4}
+    ledgers = PrivacyAccountant(200.0, 1e-4), PrivacyAccountant.open(tmp_path / "ledger.json", 200.0, 1e-4)
+    for ledger in ledgers:
+        for _ in range(2):
+            ledger.spend(PrivateCGSLDA(**settings).privacy_cost(), run="may")
+        with pytest.raises(ValueError, match=r"run 'may' was charged.*Give another release a name of its own"):
+            ledger.spend(PrivateCGSLDA(**settings | other).privacy_cost(), run="may")
+        assert [entry.guarantee.epsilon for entry in ledger.ledger] == [1.0]
+
+
 def test_a_budget_charge_without_a_ledger_costs_nothing(monkeypatch):
     asked = []
     for name in ("check", "spend"):

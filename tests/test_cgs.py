@@ -391,6 +391,8 @@ def test_the_noise_of_laplace_and_of_sampled_rounds_is_told():
     told = PrivateCGSLDA(epsilon=2.0, sampling_rate=0.25, max_iter=4).noise_deviation()
     multiplier = calibrate_gaussian(2.0, 1e-5, 4, 0.25)
     assert told["first_round"] == told["last_round"] == pytest.approx(5 * multiplier / 0.25, rel=1e-3)
+    told = PrivateCGSLDA(epsilon=2.0, mechanism="discrete-gaussian", max_iter=4).noise_deviation()
+    assert told["first_round"] == pytest.approx(told["last_round"] * 10**0.5)  # ten times the precision
     assert PrivateCGSLDA(epsilon=INF).noise_deviation() is None
 
 

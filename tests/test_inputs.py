@@ -677,6 +677,26 @@ def test_numbers_that_cannot_tell_users_apart_are_refused(groups):
         check_groups(groups, 2)
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, float])
+def test_numbers_in_a_list_are_looked_at_like_those_of_an_array(kind):
+    """Two users were one, where the same numbers in an array are refused."""
+    largest = kind(2.0 ** (np.finfo(kind).nmant + 1))
+    for groups in ([largest, kind(1)], pd.Series([largest, "a"], dtype=object), [largest, 1]):
+        with pytest.raises(ValueError, match="two users one"):
+            check_groups(groups, 2)
+    assert len(check_groups([largest / 2, kind(1), "a"], 3)[0]) == 4
+
+
+@pytest.mark.parametrize(
+    "groups", [[7, "7"], pd.Series(["7", np.int64(7)]), np.array([7.0, " 7"], object), [7.5, "7.5"], [True, "True"]]
+)
+def test_one_person_as_a_number_and_as_a_text_is_warned_of(groups):
+    """A column read in parts may have both, and one user was two."""
+    with pytest.warns(PrivacyLeakWarning, match=r"read alike.*\(1 of 2\).*Give all names as texts"):
+        start, _ = check_groups(groups, 2)
+    assert len(start) == 3  # nothing is merged
+
+
 def test_users_that_are_whole_numbers_of_any_type_are_the_same():
     for groups in ([1.0, 1, 2], np.array([1.0, 1.0, 2.0]), [True + 0, 1, 2]):
         start, _ = check_groups(groups, 3)

@@ -9,10 +9,12 @@ import pytest
 import scipy.sparse as sp
 from internals import refuse_foreign
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from skdplda import (
     EmbeddingTopics,
     PrivacyAccountant,
+    PrivacyGuarantee,
     load_released,
     make_insights_pipeline,
     privacy_guarantee,
@@ -138,6 +140,48 @@ def test_a_model_with_encode_is_given_one_text_at_a_time():
     made = TextEmbedder(model, words).fit_transform(["tea", "zinc", "tea zinc"])
     np.testing.assert_array_equal(made.vectors, np.float32([[1, 0, 0.2], [0, 1, 0.2], [1, 1, 0.2]]))
     assert model.given == [["tea"], ["zinc"], ["tea zinc"], ["tea"], ["zinc"]]  # the texts, and the words
+
+
+class OtherWords:
+    """A vectorizer of another author, which keeps all words and states what it likes."""
+
+    public_vocabulary, random_state, ngram_range = None, None, (1, 1)
+    privacy_guarantee_ = PrivacyGuarantee(epsilon=0.1, status="proven", reference="none", released=("vocabulary_",))
+
+    def get_params(self, deep=True):
+        return {}
+
+    def privacy_cost(self, groups=False):
+        return self.privacy_guarantee_
+
+    def fit(self, texts, groups=None):
+        self.words = sorted({word for text in texts for word in text.split()})
+        return self
+
+    def _texts(self, texts):
+        return texts
+
+    def transform(self, texts):
+        return sp.csr_array([[int(word in text.split()) for word in self.words] for text in texts])
+
+    def get_feature_names_out(self):
+        return np.array(self.words, object)
+
+
+class HeirWords(DPCountVectorizer):
+    pass
+
+
+@pytest.mark.parametrize("words", [OtherWords(), HeirWords(epsilon=50.0)])
+def test_an_embedder_does_not_vouch_for_a_vectorizer_of_another_author(words):
+    """What that one keeps, a name of one document among it, was released as proven."""
+    embedder, texts = TextEmbedder(SentenceModel(), words), ["tea zinc"] * 300 + ["canary"]
+    steps = make_pipeline(embedder, EmbeddingTopics(2, epsilon=1.0))
+    assert privacy_guarantee(steps).status == embedder.privacy_cost().status == "claimed"
+    assert embedder.privacy_cost().reason.count("no theorem here covers its class") == 1
+    with pytest.raises(ValueError, match="no proven, finite guarantee"):
+        release(steps.fit(texts))
+    assert embedder.privacy_guarantee_.status == "claimed"
 
 
 class OtherInThreads(SentenceModel):

@@ -1,5 +1,6 @@
 """Topics from reports: the estimators' formulas, the sampler of words and noise, streams, bad input."""
 
+import copy
 import math
 import pickle
 from dataclasses import replace
@@ -11,6 +12,7 @@ from internals import (
     bayes_estimate,
     document_lengths,
     like_length,
+    local_model,
     moment_estimate,
     moment_variance,
     positions,
@@ -182,8 +184,10 @@ def test_a_stream_follows_equations_10_to_13_and_21(corpus, reconstruction):
         found = 2 * fitted.word_rates_ - expected  # eta / M, for the mean of mu / M and eta / M is kept
         assert found.min() > -1e-9 and found.max() < 1 + 1e-9
         if reconstruction == "bayes":
-            seed = Randomness(0, "LocalPrivateLDA").noise(fitted.n_batches_ - 1)
-            bits = randomize_bits(sp.csr_array(corpus.data[start : start + 100]), channel, seed)
+            batch = sp.csr_array(corpus.data[start : start + 100])
+            words = batch.indptr.astype(np.int64), batch.indices.astype(np.int64), batch.data > 0
+            seed = Randomness(0, "LocalPrivateLDA").noise(fitted.n_batches_ - 1, *words)
+            bits = randomize_bits(batch, channel, seed)
             ones = np.unpackbits(bits, axis=1, bitorder="little")[:, :N_WORDS].sum(axis=0)
             moment = moment_estimate(ones, 100, channel, clip=False)
             assert_allclose(found, np.clip(0.4 * 100 * expected + 0.6 * moment, 0, 100) / 100, atol=1e-12)
@@ -245,6 +249,32 @@ def test_a_seed_of_the_randomizer_serves_one_batch(corpus):
     rates = [fitted.partial_fit(corpus.data[:50]).word_rates_]
     again = fitted.partial_fit(corpus.data[:50]).word_rates_
     assert (2 * again - rates[0] != rates[0]).any()
+
+
+@SEEDED
+@pytest.mark.parametrize("seeds", [{"random_state": 7}, {"report": {"random_state": 7}}])
+def test_other_documents_have_flips_of_their_own(corpus, monkeypatch, seeds):
+    """Of a fit to one document less, and of copies of a stream that are given different batches."""
+    made = []
+
+    def kept(X, channel, seed, n_threads):
+        made.append(seed)
+        return randomize_bits(X, channel, seed, n_threads)
+
+    monkeypatch.setattr(local_model, "randomize_bits", kept)
+    fitted, X = model(max_iter=1, **seeds), corpus.data[:50]
+    for data in (X, X[:-1], X):
+        fitted.fit(data)
+    one, other = copy.deepcopy(fitted), copy.deepcopy(fitted)
+    one.partial_fit(X)
+    other.partial_fit(X[1:])
+    assert made[0] == made[2] and len(set(made)) == 4
+
+
+def test_devices_do_not_share_a_seed():
+    server = model(epsilon=2.0, report={"random_state": bytes(32)})
+    assert server.device_randomizer(N_WORDS).random_state is None
+    assert server.set_params(epsilon=1.0).device_randomizer(N_WORDS).random_state is None
 
 
 def test_raw_documents_do_not_pass_for_reports(corpus):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from fractions import Fraction
 
 import mpmath
@@ -15,7 +16,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from skdplda import PrivacyLeakWarning
-from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, randomize_bits
+from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_report, randomize_bits, read_reports
 
 FOUND_BY_CHANCE = 1e-6
 MECHANISMS = ["symmetric", "asymmetric"]
@@ -318,6 +319,32 @@ def test_a_seeded_randomizer_warns_each_time():
     for _ in range(2):
         with pytest.warns(PrivacyLeakWarning, match="undoes the noise"):
             randomizer.transform(np.eye(3))
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.parametrize("of_texts", [False, True])
+def test_with_a_seed_no_two_calls_share_their_flips(of_texts):
+    """The difference of two reports was the difference of the documents, without noise."""
+    words = [f"w{i}" for i in range(400)]
+
+    def calls(randomizer, rows):
+        if of_texts:
+            made = [make_report([words[i] for i in np.flatnonzero(row)], words, randomizer) for row in rows]
+            return np.array([read_reports([one], words, randomizer).data.toarray()[0] for one in made])
+        randomizer.fit(rows)
+        return np.array([randomizer.transform(row[None]).toarray()[0] for row in rows])
+
+    rows = (np.random.default_rng(0).random((4, 400)) < 0.1).astype(int)
+    rows[3] = rows[0]  # nor do equal documents: their reports would tell that they are
+    settings = {"bit_epsilon": 0.5, "random_state": bytes(32)}
+    reports = calls(LocalRandomizer(**settings), rows)
+    flips = reports ^ rows
+    same = [(a == b).mean() for a, b in itertools.combinations(flips, 2)]
+    assert max(same) < 0.65  # 0.53 by chance, with deviation 0.025
+    assert_array_equal(calls(LocalRandomizer(**settings), rows), reports)
+    copies = [pickle.loads(pickle.dumps(LocalRandomizer(**settings))) for _ in range(2)]
+    first, second = (calls(one, rows[k : k + 1]) ^ rows[k] for k, one in enumerate(copies))
+    assert (first == second).mean() < 0.65
 
 
 def test_the_transformer_gives_presence_bits():

@@ -43,6 +43,7 @@ from skdplda import (
     BudgetExceededError,
     EmptySelectionError,
     IncompatibleGuaranteeError,
+    LocalPrivateLDA,
     PrivacyAccountant,
     PrivacyLeakWarning,
     PrivateCGSLDA,
@@ -52,6 +53,7 @@ from skdplda import (
     release,
 )
 from skdplda.datasets import make_lda_corpus
+from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV, search_cost
 from skdplda.privacy import NORM_BOUND, PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 from skdplda.published import PriTopLDA
@@ -176,6 +178,17 @@ def test_candidates_of_several_units_are_refused():
         mixed.privacy_cost(public=True)
 
 
+@pytest.mark.parametrize("source", ["counts", "reports"])
+def test_a_local_model_is_refused_because_every_trial_is_a_report_that_the_server_sees(source):
+    """It said epsilon=5 where users had sent reports of 25 in all."""
+    model = LocalPrivateLDA(randomizer=LocalRandomizer(max_words_per_document=5), input=source)
+    found = search(model.set_params(epsilon_unit="document", epsilon=1.0))
+    with pytest.raises(ValueError, match=r"central trust model.*Randomize once, by LocalRandomizer on the device"):
+        found.privacy_cost(public=True)
+    with pytest.raises(ValueError, match="central trust model"):
+        found.fit("not looked at", X_public="not looked at")
+
+
 def test_a_search_keeps_the_best_trial_under_its_own_guarantee(corpus):
     found = search().fit(corpus.data)
     assert found.best_params_["n_components"] in (2, 3)
@@ -227,6 +240,22 @@ def test_the_ledger_pays_once_and_refuses_before_reading(corpus):
         assert [entry.guarantee for entry in accountant.ledger] == [found.privacy_guarantee_]
         with pytest.raises(BudgetExceededError):
             search().fit("not looked at")
+
+
+def test_fits_of_a_scoring_function_are_charged_as_anywhere(corpus):
+    """The search has paid for its own fits alone; a ledger did not see those that its caller made between them."""
+    between = []
+
+    def scoring(fitted, X_public):
+        with pytest.raises(BudgetExceededError):
+            PrivateCGSLDA(2, epsilon=math.inf, max_iter=2).fit(corpus.data)
+        between.append(PrivateCGSLDA(2, epsilon=0.01, max_iter=2).fit(corpus.data).privacy_guarantee_)
+        return 0.0
+
+    with PrivacyAccountant(10.0, 1e-3) as accountant:
+        found = search(scoring=scoring).fit(corpus.data, X_public=corpus.data[:50])
+    assert between
+    assert [entry.guarantee for entry in accountant.ledger] == [found.privacy_guarantee_, *between]
 
 
 def test_a_pipeline_is_searched(corpus):

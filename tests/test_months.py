@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from sklearn.cluster import KMeans
 
 from skdplda import VIPSLDA, EmbeddingTopics, PublicPrior, load_released, release, warm_started
 from skdplda.datasets import make_lda_corpus
@@ -277,6 +278,28 @@ def test_a_start_of_another_kind_is_refused():
         warm_started(EmbeddingTopics(3), model)
     with pytest.raises(ValueError, match="n_components must be 3, as in the earlier model; got 4"):
         warm_started(VIPSLDA(4), model)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # one has a seed
+def test_a_start_of_which_nothing_is_proven_is_refused(tmp_path):
+    """At epsilon=0.001 a fit told what one without noise had found, as proven."""
+    X, counts = np.random.default_rng(0).normal(size=(400, 6)), make_lda_corpus(300, 20, 3, random_state=1).data
+    for kind, data in ((EmbeddingTopics, X), (VIPSLDA, counts)):
+        exact, guessable = kind(3, epsilon=np.inf).fit(data), kind(3, epsilon=2.0, random_state=0)
+        for earlier, said in ((exact, "epsilon=inf"), (guessable.fit(data), "epsilon=2, status 'claimed'")):
+            with pytest.raises(ValueError, match=rf"finite epsilon; got {said}.*whose guarantee does not cover it"):
+                warm_started(kind(3, epsilon=1e-3), earlier)
+    with pytest.raises(ValueError, match=r"finite epsilon; got none.*If its texts are public, say so: give init="):
+        warm_started(EmbeddingTopics(2), KMeans(2).fit(X))
+    release(exact, allow_unproven=True, feature_names=[f"word{w}" for w in range(20)]).save(tmp_path / "exact")
+    with pytest.raises(ValueError, match="finite epsilon; got epsilon=inf"):
+        warm_started(VIPSLDA(3), load_released(tmp_path / "exact"))
+
+
+def test_a_start_of_words_is_not_called_independent_of_the_texts():
+    model = VIPSLDA(3, epsilon=4.0).fit(make_lda_corpus(300, 20, 3, random_state=1).data)
+    assumed = "; ".join(warm_started(VIPSLDA(3), model).privacy_cost().assumptions)
+    assert "independent of the private texts, or released at a cost that is counted" in assumed
 
 
 def test_the_picture_of_a_year():

@@ -333,9 +333,9 @@ def reference_wedge(table, bucket, words):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", [3.0, 70.0, 1000.0])
 def test_the_kernel_draws_what_the_reference_draws(law, scale):
-    """The first draws of 800 streams, as many as the first words of a stream make."""
+    """The first draws of 3,000 streams, as many as the first words of a stream make."""
     table, domain, wedges = TABLES[law](scale), DOMAINS[law], 0
-    for seed in range(800):
+    for seed in range(3_000):
         stream = kernel.keystream(_noise._key_of(seed), domain, 0, 0).T.ravel().astype(np.uint64)
         words, expected = iter((stream[1::2] << np.uint64(32) | stream[::2]).tolist()), []
         try:
@@ -345,7 +345,7 @@ def test_the_kernel_draws_what_the_reference_draws(law, scale):
             pass
         wedges += len(expected) < 28  # at least one of them took four words more
         np.testing.assert_array_equal(LAWS[law](scale, len(expected), random_state=seed), expected)
-    assert wedges > 30 or table.shift == 0
+    assert wedges > 100 or table.shift == 0
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from abc import ABC
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from conftest import public_estimators, small
 from internals import PartialEStep, UnitEStep
 from random_units import scaled
+from sklearn.base import BaseEstimator
 
 from skdplda import (
     VIPSLDA,
@@ -217,6 +219,68 @@ def test_what_else_is_replaced_is_claimed(name):
     kind = type("More", (Counted,), {name: getattr(Counted, name)})
     assert kind().privacy_cost().status == "claimed" and name in kind().privacy_cost().reason
     assert type("New", (Counted,), {"headline": lambda self: ""})().privacy_cost().status == "proven"
+
+
+class Watching:
+    """Replaces what a fit does, without a name of the base."""
+
+    def __getattribute__(self, name):
+        return object.__getattribute__(self, name)
+
+
+class Storing:
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+
+
+class OfParameters(BaseEstimator):
+    """Stands in front of scikit-learn's base, which a fit asks for the parameters of its copies."""
+
+    def get_params(self, deep=True):
+        return super().get_params(deep)
+
+
+class Making(type):
+    """Makes instances in a way of its own, and may say what the classes are."""
+
+
+class Beside(ABC):  # noqa: B024 (with an abstract method, nothing could be made of it)
+    """Adds something that neither a fit nor a statement asks for."""
+
+    epsilon = 1.0
+
+    def headline(self):
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        (Watching, "__getattribute__"),
+        (Storing, "__setattr__"),
+        (OfParameters, "get_params"),
+        (Making("Made", (), {}), "the metaclass"),
+        (Beside, ""),
+    ],
+)
+def test_a_class_behind_the_base_replaces_as_much_as_one_in_front(behind, said, X):
+    """One that swapped the data and the model, and stood behind, released exact counts as proven."""
+    kind = type(behind)("Both", (Plain, behind), {"contribution": Counted.contribution, "__module__": __name__})
+    assert kind.__mro__.index(behind) > kind.__mro__.index(BaseRoundsModel)
+    for guarantee in (kind().privacy_cost(), kind().fit(X).privacy_guarantee_):
+        assert guarantee.status == ("claimed" if said else "proven") and said in guarantee.reason
+
+
+@pytest.mark.parametrize("name", ["random_state", "epsilon", "checkpoint", "privacy_guarantee_"])
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_property_in_the_place_of_a_parameter_is_claimed(name, behind):
+    """It could be 0 to the noise, and None to the statement."""
+    two_faced = property(lambda self: vars(self).get(name), lambda self, value: vars(self).update({name: value}))
+    own, other = ({}, {name: two_faced}) if behind else ({name: two_faced}, {})
+    kind = type("TwoFaced", (Counted, type("Other", (), other)), own)
+    guarantee = kind(epsilon=2.0).privacy_cost()
+    assert guarantee.status == "claimed" and name in guarantee.reason
+    assert type("New", (Counted,), {"headline": property(lambda self: "")})().privacy_cost().status == "proven"
 
 
 class Odd(Plain):

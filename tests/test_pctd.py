@@ -288,6 +288,15 @@ def test_the_cost_is_the_guarantee(units, noise):
     assert accountant.ledger == ()
 
 
+@pytest.mark.parametrize("kind", [PCTD, partial(PCTD, noise="units"), PublishedPCTD])
+def test_a_similarity_is_assumed_to_be_public(kind):
+    """One that was counted in the private texts shows in the topics."""
+    plain, similar = kind(3), kind(3, similarity=np.eye(25))
+    line = "similarity: independent of the private texts"
+    assert similar.privacy_cost().assumptions == (*plain.privacy_cost().assumptions, line)
+    assert similar.set_params(epsilon=np.inf).privacy_cost().assumptions == ()
+
+
 def test_the_budget_is_charged_once_before_the_first_release(units):
     for kind in (PCTD, partial(PCTD, noise="units"), PublishedPCTD):
         g = kind().privacy_cost()

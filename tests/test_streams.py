@@ -117,6 +117,12 @@ def test_an_unknown_copy_with_another_batch_has_noise_of_its_own(elsewhere):
     assert (one.components_ != other.components_).mean() > 0.5
 
 
+def test_what_processes_cannot_know_is_an_assumption():
+    line = "no step is taken with two batches, by copies of the stream in processes that share no ledger"
+    assert line in stream().partial_fit(batch(0)).privacy_guarantee_.assumptions
+    assert line not in stream().privacy_cost().assumptions  # of one fit
+
+
 def test_a_clone_is_a_stream_of_its_own():
     first = stream().partial_fit(batch(0))
     with PrivacyAccountant(2 * EPSILON, 1e-4) as ledger:

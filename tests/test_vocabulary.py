@@ -19,16 +19,20 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdplda import (
+    VIPSLDA,
     BudgetExceededError,
     DPCountVectorizer,
     DPVocabularySelector,
+    EmbeddingTopics,
     PrivacyAccountant,
     PrivacyLeakWarning,
     PrivateCGSLDA,
+    privacy_guarantee,
 )
 from skdplda.metrics import gensim_dictionary
 from skdplda.privacy import PartitionPlan, level_parts, plan_partition
 from skdplda.published import PublishedItemFrequencySelector
+from skdplda.vocabulary import TextEmbedder
 
 COMMON = ["apple", "pear", "plum", "iron", "zinc", "tin"]
 CANARY = "wolframite"
@@ -555,6 +559,23 @@ def test_public_words_in_any_order(texts):
     for wrong in ([], [3, 4]):
         with pytest.raises(ValueError, match="public_vocabulary must be a list of words"):
             DPCountVectorizer(public_vocabulary=wrong).fit(texts)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        DPCountVectorizer(public_vocabulary=["zinc"]),
+        DPVocabularySelector(public_vocabulary=[1]),
+        TextEmbedder(lambda texts: np.ones((len(texts), 2)), DPCountVectorizer(public_vocabulary=["zinc"])),
+    ],
+)
+def test_that_a_public_vocabulary_is_public_is_an_assumption(step):
+    """Outside of a pipeline, too: a list that was made of the documents costs more than nothing."""
+    line = "public_vocabulary was chosen without looking at the documents"
+    assert step.privacy_cost().assumptions == (line,) and step.privacy_cost().epsilon == 0
+    if not isinstance(step, DPVocabularySelector):
+        steps = make_pipeline(step, VIPSLDA(2) if isinstance(step, DPCountVectorizer) else EmbeddingTopics(2))
+        assert [text for text in privacy_guarantee(steps).assumptions if "public_vocabulary" in text] == [line]
 
 
 def test_a_public_vocabulary_of_documents_is_refused(texts):

@@ -48,8 +48,10 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system in each call. Anything else warns: whoever knows the seed
-        undoes the noise. Proven only for a secret of 16 random bytes or more. Affects privacy: yes.
+        None takes fresh entropy from the operating system in each call. Anything else is for tests, and warns: whoever
+        knows the seed undoes the noise. Calls after a `fit`, and calls on other documents, have noise of their own; a
+        new fit, or another object of the same seed, repeats it. Proven only for a secret of 16 random bytes or more.
+        Affects privacy: yes.
 
     Attributes
     ----------
@@ -131,6 +133,9 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         """
         check_counts(self, X, reset=True)
         self.channel(self.n_features_in_)
+        vars(self).pop("_calls", None)
+        if self.random_state is not None:
+            self._calls = [0]  # so many calls, of which each has noise of its own
         return self
 
     def transform(self, X: Matrix) -> Any:
@@ -155,7 +160,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         """
         check_is_fitted(self)
         X = check_counts(self, X, reset=False)
-        bits = randomize_bits(X, self.channel(X.shape[1]), self.seed(), effective_n_jobs(self.n_jobs))
+        bits = randomize_bits(X, self.channel(X.shape[1]), self._next_seed(X), effective_n_jobs(self.n_jobs))
         indptr, indices = positions(bits)
         return sp.csr_matrix((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
 
@@ -218,21 +223,30 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
             )
         return 2 * (self.max_words_per_document or 1)
 
-    def seed(self) -> bytes | None:
-        """Return the seed of a call: None for the system's entropy, else 256 bits, with a warning.
-
-        Returns
-        -------
-        seed : bytes or None
-            As `randomize_bits` takes it.
-        """
+    def _next_seed(self, X):
+        """Return the seed of the next call, on these documents, as `randomize_bits` takes it."""
         if self.random_state is None:
             return None
-        known = is_integer(self.random_state) and is_guessable_seed(self.random_state)
-        said = f"random_state={self.random_state!r}" if known else "a random_state"
-        warn(
-            f"LocalRandomizer was given {said}: whoever knows it undoes the noise. Use"
-            " random_state=None for reports that leave the device.",
-            PrivacyLeakWarning,
-        )
-        return Randomness(self.random_state, "LocalRandomizer").noise(0)
+        calls = vars(self).setdefault("_calls", [0])  # a list, as scikit-learn wants nothing set by `transform`
+        calls[0] += 1
+        return self._seed(calls[0] - 1, X)
+
+    def _seed(self, number, X, randomness=None):
+        """Return the seed of a numbered call on documents, or batch: None for the system's entropy, else 256 bits.
+
+        Two calls never share flips, which would cancel in the difference of their reports. So the number alone is not
+        enough: copies count from the same one. Nor are the documents: equal reports would tell that they are the same.
+        `randomness` is a server's own, if it has a seed.
+        """
+        if randomness is None and self.random_state is None:
+            return None
+        if randomness is None:
+            known = is_integer(self.random_state) and is_guessable_seed(self.random_state)
+            said = f"random_state={self.random_state!r}" if known else "a random_state"
+            warn(
+                f"LocalRandomizer was given {said}: whoever knows it undoes the noise. Use"
+                " random_state=None for reports that leave the device.",
+                PrivacyLeakWarning,
+            )
+            randomness = Randomness(self.random_state, "LocalRandomizer")
+        return randomness.noise(number, X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data > 0)

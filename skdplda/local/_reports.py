@@ -99,7 +99,7 @@ def make_report(words: Iterable[str], vocabulary: Sequence[str], randomizer: Any
     present = np.array(sorted({column[word] for word in words if word in column}), dtype=np.int32)
     shape = (1, len(column))
     X = sp.csr_array((np.ones(len(present), np.int32), present, np.array([0, len(present)])), shape=shape)
-    return _packed(header, randomize_bits(X, randomizer.channel(len(column)), randomizer.seed()))[0].tobytes()
+    return _packed(header, randomize_bits(X, randomizer.channel(len(column)), randomizer._next_seed(X)))[0].tobytes()
 
 
 def make_reports(X: Matrix, vocabulary: Sequence[str], randomizer: Any) -> np.ndarray:
@@ -129,7 +129,7 @@ def make_reports(X: Matrix, vocabulary: Sequence[str], randomizer: Any) -> np.nd
 
     X = check_counts(type(randomizer)(), X, reset=True)
     bits = randomize_bits(
-        X, randomizer.channel(len(vocabulary)), randomizer.seed(), effective_n_jobs(randomizer.n_jobs)
+        X, randomizer.channel(len(vocabulary)), randomizer._next_seed(X), effective_n_jobs(randomizer.n_jobs)
     )
     return _packed(header, bits)
 

@@ -47,6 +47,7 @@ from skdplda.privacy import (
     PrivacyUnit,
     Randomness,
     Status,
+    TrustModel,
     calibrate_gaussian,
     check_compatible,
     check_released,
@@ -56,7 +57,6 @@ from skdplda.privacy import (
     epsilon_of,
     gaussian_event,
     gaussian_part,
-    prepaid,
     seeded_guarantee,
     selection_event,
     stated_guarantee,
@@ -94,8 +94,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator or Pipeline
-        A private model with `privacy_cost`, or a pipeline of private steps. Its `random_state` must be None: trials
-        need noise of their own. Affects privacy: no.
+        A private model with `privacy_cost`, or a pipeline of private steps, of the central trust model. Its
+        `random_state` must be None: trials need noise of their own. Affects privacy: no.
     param_grid : dict or list of dict
         As for scikit-learn's `GridSearchCV`. Candidates of several laws of noise cost as much as one that bounds them
         all; sampling rates, and numbers of rounds of sampled documents, need a search each. Affects privacy: no, but it
@@ -115,8 +115,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         Poisson (which, rarely, draws no trial at all). Larger means fewer surprises and noisier trials. Affects
         privacy: no.
     scoring : callable or None, default=None
-        `scoring(fitted, X_public)`, larger is better; for public data only. None: the estimator's `score`. Affects
-        privacy: no.
+        `scoring(fitted, X_public)`, larger is better; for public data only: private fits in it are charged to an open
+        ledger one by one. None: the estimator's `score`. Affects privacy: no.
     validation_fraction : float, default=0.1
         Probability with which a unit is held out for the private score. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
@@ -253,7 +253,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             groups = None if groups is None else names_of(groups)[training]
         charge.charge(uuid4().hex)
         best = None
-        with prepaid(), tqdm(total=1, desc=type(self).__name__, disable=not self.verbose) as bar:
+        with tqdm(total=1, desc=type(self).__name__, disable=not self.verbose) as bar:
             for _ in range(draw_trials(self.mean_trials, self.shape, rng)):
                 parameters = candidates[rng.integers(len(candidates))]
                 trial = self._trial(parameters, budget)
@@ -488,6 +488,13 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             raise ValueError(
                 f"the estimator must have a proven guarantee; got {str(cost.status)!r} for {parameters}: a search over"
                 " guarantees that do not hold guarantees nothing."
+            )
+        if cost.trust == TrustModel.LOCAL:
+            raise ValueError(
+                "the estimator must be of the central trust model: in the local one every trial is a new report of each"
+                " user, and the server sees the reports of all trials, not of the best alone. Randomize once, by"
+                " LocalRandomizer on the device, and compare models of these reports (input='reports'), as many as you"
+                " like: that costs nothing more."
             )
         if math.isfinite(self.epsilon) and cost.event is None:
             raise ValueError(f"the guarantee for {parameters} has no event, so the search cannot be accounted.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from skdplda._arithmetic import exp, expm1, log, root
 from skdplda._warnings import warn
-from skdplda.privacy import NORM_BOUND, mechanism_of
+from skdplda.privacy import NORM_BOUND, mechanism_of, prepaid
 from skdplda.releases import PrivatePipeline, flat_steps
 from skdplda.rounds import Contributions
 
@@ -91,7 +91,8 @@ def fit_trial(trial, X, groups):
     Not by the trial's own pipeline: what that remembers of other trials, or shows of its progress, is of no trial's.
     """
     steps = [(str(place), step) for place, (_, step) in enumerate(flat_steps(trial))]
-    PrivatePipeline(steps, groups=groups is not None).fit(X, groups=groups)
+    with prepaid():  # around this alone: fits of the caller's own, in a scoring function, are charged as anywhere
+        PrivatePipeline(steps, groups=groups is not None).fit(X, groups=groups)
 
 
 class Outcome(NamedTuple):

@@ -725,8 +725,10 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         """Return what the guarantee assumes of the public prior, in a tuple that is empty without one."""
         if self.prior is None:
             return ()
-        described = f"public prior {self.prior!r}: assumed independent of the private texts"
-        return (getattr(self.prior, "description", described),)
+        described = (
+            f"public prior {self.prior!r}: independent of the private texts, or released at a cost that is counted"
+        )
+        return (getattr(self.prior, "description", described),)  # a `WordPrior` may be the topics of an earlier fit
 
     def _word_prior(self, data):
         """Return what the public prior says of the words of X."""

@@ -352,14 +352,14 @@ class LocalPrivateLDA(BaseTopicModel):
         Returns
         -------
         randomizer : LocalRandomizer
-            A new one.
+            A new one, without a seed, which all devices would share.
 
         Raises
         ------
         ValueError
             If `epsilon` is too small for so many words.
         """
-        randomizer = clone(self._randomizer())
+        randomizer = clone(self._randomizer()).set_params(random_state=None)
         if self.epsilon is None:
             return randomizer
         law = randomizer.mechanism, int(n_words), randomizer.max_words_per_document, randomizer.reports_per_user
@@ -480,10 +480,8 @@ class LocalPrivateLDA(BaseTopicModel):
             if channel.flips:
                 randomness.warn_if_seeded(self)
             self._budget_charge(X.shape[1]).charge(uuid4().hex)
-            source = randomness
-            if not randomness.seeded:
-                source = Randomness(self._randomizer().seed(), "LocalPrivateLDA reports")
-            indptr, indices = positions(randomize_bits(X, channel, source.noise(batch), n_threads))
+            seed = self._randomizer()._seed(batch, X, randomness if randomness.seeded else None)
+            indptr, indices = positions(randomize_bits(X, channel, seed, n_threads))
             return sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
         if isinstance(X, ShardedDocuments):
             X = ShardedBits(X, n_topics)

@@ -29,7 +29,7 @@ from skdplda.distributed import shards_of
 from skdplda.esteps._segments import SegmentEStep
 from skdplda.exact._loop import answer_exactly
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, PRIOR_MASS, BaseRoundsModel, TrainingData
-from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
+from skdplda.models._pctd_guarantee import GUIDE, SIMILARITY, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior
@@ -304,8 +304,8 @@ class PCTD(BaseRoundsModel):
                 f"groups must be None for noise={self.noise!r}, which protects single words; got groups."
                 " noise='statistics' protects all documents of a user."
             )
+        public = () if self.similarity is None else (SIMILARITY,)
         if self.noise == "statistics":
-            prior = self._prior_assumption()
             guarantee = rounds_guarantee(
                 plan,
                 unit,
@@ -313,11 +313,11 @@ class PCTD(BaseRoundsModel):
                 self.delta,
                 hidden="",
                 reference=GUIDE,
-                assumptions=prior,
+                assumptions=(*self._prior_assumption(), *public),
                 priors=("doc_topic_prior_",) if not plan.noiseless and self._reorders_prior() else (),
             )
         else:
-            guarantee = once_guarantee(plan, self.epsilon, self.delta)
+            guarantee = once_guarantee(plan, self.epsilon, self.delta, public)
         return seeded_guarantee(guarantee, self.random_state)
 
     def _uses_prior(self, plan):

@@ -11,13 +11,14 @@ TOKEN_L2 = math.sqrt(2) * (1 + 1e-12)  # one word in the place of another change
 GUIDE = "skdplda theory guide, PCTD"
 STRUCTURE = "the numbers of documents and of semantic units, and which units belong to which document"
 CUT = "semantic units are cut without regard to the word that is {}"
+SIMILARITY = "similarity: independent of the private texts"
 COMMON = {"unit": "token", "not_covered": (NOT_COVERED[0], STRUCTURE, *NOT_COVERED[1:])}
 
 
-def once_guarantee(plan, epsilon, delta):
+def once_guarantee(plan, epsilon, delta, further=()):
     """Return the guarantee of noise on every unit-word count, drawn once, for one word replaced by another in its unit.
 
-    The plan has one round; epsilon and delta are its target.
+    The plan has one round; epsilon and delta are its target, and `further` are more assumptions.
     """
     private = bool(np.isfinite(epsilon))
     noise = (
@@ -29,6 +30,7 @@ def once_guarantee(plan, epsilon, delta):
         CUT.format("replaced"),
         Randomness.assumption,
         sampler_assumption(in_delta=True),
+        *further,
     )
     return PrivacyGuarantee(
         epsilon=epsilon,

@@ -486,7 +486,10 @@ class VIPSLDA(BaseRoundsModel):
         assumptions = self._prior_assumption()
         if stream:
             visits = "every batch" if self.max_visits is None else f"at most {self.max_visits} batches"
-            assumptions += (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
+            assumptions += (
+                f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",
+                "no step is taken with two batches, by copies of the stream in processes that share no ledger",
+            )
         return self._price().guarantee(
             plan,
             unit,

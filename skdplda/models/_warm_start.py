@@ -1,5 +1,6 @@
 """Topics that keep their identity: a fit that starts from what an earlier one released."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from skdplda._checks import kind_of
 from skdplda._types import Sequence
 from skdplda._validation import check_is_fitted
 from skdplda.priors._public import RESERVED, PublicPrior, WordPrior
+from skdplda.privacy import Status
 
 
 def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | None = None) -> Any:
@@ -25,7 +27,8 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
         in one round, if `max_iter` is None, as the best starts need no more. Others get a `WordPrior` of the earlier
         topics and word frequencies, with the vectors of their own `prior`.
     earlier : fitted or released model
-        Of as many topics, and of the same columns.
+        Of as many topics, and of the same columns, with a proven guarantee of finite epsilon: what is started from is
+        told again by what starts.
     vocabulary : sequence of str of shape (n_words,), default=None
         Words of the columns, for estimators whose `prior` is a `PublicPrior`. None: those of the earlier model.
 
@@ -41,7 +44,7 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
     TypeError
         If the estimator can start from no other model, or the earlier one is of another kind.
     ValueError
-        If the numbers of topics differ, or words are needed and not known.
+        If the numbers of topics differ, words are needed and not known, or nothing is proven of the earlier model.
 
     Examples
     --------
@@ -70,11 +73,25 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
     n_topics = len(earlier.cluster_centers_ if of_clusters else earlier.topic_word_)
     if n_topics != estimator.n_components:
         raise ValueError(f"n_components must be {n_topics}, as in the earlier model; got {estimator.n_components}.")
+    _check_paid(earlier)
     if of_clusters:
         rounds = 1 if estimator.max_iter is None else estimator.max_iter
         found = {"init": np.array(earlier.cluster_centers_), "centre": np.array(earlier.centre_), "max_iter": rounds}
         return clone(estimator).set_params(**found)
     return clone(estimator).set_params(prior=_prior(estimator.prior, earlier, vocabulary))
+
+
+def _check_paid(earlier):
+    """Refuse a model of which nothing is proven: its texts would show in a fit whose guarantee does not cover them."""
+    guarantee = getattr(earlier, "privacy_guarantee_", None)
+    if guarantee is not None and guarantee.status == Status.PROVEN and math.isfinite(guarantee.epsilon):
+        return
+    found = "none" if guarantee is None else f"epsilon={guarantee.epsilon:g}, status {str(guarantee.status)!r}"
+    raise ValueError(
+        f"earlier must have a proven guarantee of finite epsilon; got {found}: what it holds of its texts would show in"
+        " the next model, whose guarantee does not cover it. Fit it with noise. If its texts are public, say so: give"
+        " init=earlier.cluster_centers_ and centre=earlier.centre_, or prior=PublicPrior.from_topics(...)."
+    )
 
 
 def _prior(own, earlier, vocabulary):

@@ -500,7 +500,7 @@ class PrivacyAccountant:
         fitted : str, default=None
             What was fitted, for readers. Public values only.
         run : str, default=None
-            Name of a run, which is charged once: nothing is spent if the ledger has it.
+            Name of a run, which is charged once: nothing is spent if the ledger has it, with the same guarantee.
 
         Raises
         ------
@@ -509,7 +509,8 @@ class PrivacyAccountant:
         IncompatibleGuaranteeError
             If its unit, adjacency or trust model is not the ledger's.
         ValueError
-            If it is not proven and the ledger does not accept that; or if the run was charged to another part.
+            If it is not proven and the ledger does not accept that; or if the run was charged to another part, or
+            another guarantee.
         """
         for name, text in (("label", label), ("fitted", fitted), ("run", run)):
             if text is not None and not isinstance(text, str):
@@ -519,7 +520,7 @@ class PrivacyAccountant:
             label = label_of(self) or run
         with self._lock:
             part = part_of(self)
-            if self._has_run(run, part):
+            if self._has_run(run, part, guarantee):
                 return
             self._check(part, guarantee)
             date = datetime.now(UTC).isoformat(timespec="seconds")
@@ -614,13 +615,18 @@ class PrivacyAccountant:
     def _entries(self):
         return self._kept
 
-    def _has_run(self, run, part):
+    def _has_run(self, run, part, guarantee):
         charged = None if run is None else next((entry for entry in self._entries if entry.run == run), None)
         if charged is not None and charged.part not in (None, part):
             raise ValueError(
                 f"this run was charged to part {charged.part!r} of the data, and goes on in"
                 f" {'no part' if part is None else f'part {part!r}'}. What reads several parts must be begun outside of"
                 " all of them. Nothing was released"
+            )
+        if charged is not None and _price(charged.guarantee) != _price(guarantee):
+            raise ValueError(
+                f"run {run!r} was charged {charged.guarantee!r}, and would go on as {guarantee!r}: a name is that of"
+                " one charge. Give another release a name of its own. Nothing was spent or released"
             )
         return charged is not None
 
@@ -736,6 +742,12 @@ def _entry_from_json(item):
     if texts["part"] is not None:
         texts["part"] = _part_name(texts["part"])
     return LedgerEntry(guarantee=guarantee, **texts)
+
+
+def _price(guarantee):
+    """Return what a guarantee costs, without its words."""
+    kinds = guarantee.unit, guarantee.adjacency, guarantee.trust
+    return guarantee.epsilon, guarantee.delta, *kinds, guarantee.event, guarantee.event_delta
 
 
 def _numbers(guarantee):

@@ -5,7 +5,9 @@ methods others may add under the theorem, and it replaces no other.
 """
 
 import sys
+from abc import ABCMeta
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 from skdplda.privacy._guarantee import PrivacyGuarantee
@@ -20,6 +22,7 @@ HARMLESS = {
     "_parameter_constraints", "_sklearn_auto_wrap_output_keys",
 }  # fmt: skip
 BESIDE = {"__getattr__", "__sklearn_clone__"}  # what Python and scikit-learn ask of a class first, if it is there
+STATED = {"privacy_guarantee_", "_shared_guarantee"}  # what a fit states; a property by this name would say it instead
 OUTSIDE = "no theorem here covers its class, which is not of this package"
 
 
@@ -35,13 +38,21 @@ def is_of_package(kind: type) -> bool:
 
 def _replaced(owner):
     """Return the names of the package that an object, or its class, has put something else in the place of, sorted."""
+    if type(type(owner)) not in (type, ABCMeta):  # which says what the class is, and what its instances are
+        return ["the metaclass"]
     kinds = type(owner).__mro__
-    first = next((i for i, kind in enumerate(kinds) if is_of_package(kind)), len(kinds))
-    known = BESIDE | set(dir(kinds[first]) if first < len(kinds) else ())
-    own = {name for kind in kinds[:first] for name in vars(kind)} & known - HARMLESS
+    first = next((kind for kind in kinds if is_of_package(kind)), object)
+    known = BESIDE | set(() if first is object else dir(first))
+    # Of all classes that the first one of the package does not derive from: one behind it replaces, too, what Python
+    # asks of `object`, and what stands behind itself.
+    others = [(name, value) for kind in kinds if kind not in first.__mro__ for name, value in vars(kind).items()]
+    own = {name for name, _ in others} & known - HARMLESS
     own = {name for name in own if not (name.startswith("set_") and name.endswith("_request"))}  # by scikit-learn
+    # A property in the place of a parameter may be one number to the noise and another to the statement.
+    parameters = STATED | {*getattr(first, "_parameter_constraints", ()), *signature(type(owner).__init__).parameters}
+    properties = {name for name, value in others if name in parameters and hasattr(type(value), "__get__")}
     shadows = {name for name in vars(owner) if callable(getattr(type(owner), name, None))}
-    return sorted(own | shadows)
+    return sorted(own | properties | shadows)
 
 
 def _added(owner):
@@ -57,7 +68,8 @@ def is_covered(owner: Any) -> bool:
     """Whether the theorems that an object's base cites cover its class, too.
 
     They do if it is one of this package and none of its methods was replaced. The class of another author is covered if
-    it derives from a base with `_open_hooks` at once, adds these methods, and replaces nothing.
+    it derives from a base with `_open_hooks` at once, adds these methods, and replaces nothing. Nor may any other class
+    that it derives from, in front of that base or behind it.
     """
     if is_of_package(type(owner)):
         return not _replaced(owner)

@@ -14,7 +14,7 @@ from skdplda.esteps._segments import SegmentEStep
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel
 from skdplda.models._pctd import EXACT_ROUNDS, EXACT_UPDATES, PCTD
-from skdplda.models._pctd_guarantee import COMMON, CUT
+from skdplda.models._pctd_guarantee import COMMON, CUT, SIMILARITY
 from skdplda.privacy import PrivacyGuarantee, calibrate_gaussian, epsilon_of, gaussian_event, seeded_guarantee
 from skdplda.published._pctd_noise import NoisySegmentEStep
 from skdplda.rounds._spending import NoisePlan
@@ -162,6 +162,7 @@ class PublishedPCTD(PCTD):
         epsilon = self.epsilon if self.noise_scale is None else self._cost(self.noise_scale, plan.n_rounds)
         private = bool(np.isfinite(epsilon))
         counted = private and self.noise_support == "all"
+        public = () if self.similarity is None else (SIMILARITY,)
         where = "every vocabulary word" if self.noise_support == "all" else "every word that occurs"
         guarantee = PrivacyGuarantee(
             epsilon=epsilon if counted else np.inf,
@@ -175,7 +176,7 @@ class PublishedPCTD(PCTD):
                 else "none"
             ),
             released=("components_", "topic_word_", "n_iter_"),
-            assumptions=(CUT.format("present or absent"),) * private,
+            assumptions=(CUT.format("present or absent"), *public) if private else (),
             reference=REFERENCE,
             event=plan.event if counted else None,
             **COMMON,

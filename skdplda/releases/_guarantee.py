@@ -418,7 +418,8 @@ def _text_assumptions(name, step):
     notes = []
     for setting in ("vocabulary", "public_vocabulary", "stop_words"):
         value = fitted_parameter(step, setting)
-        if value is not None and not isinstance(value, str):
+        stated = setting == "public_vocabulary" and is_private(step)  # by the step itself
+        if value is not None and not isinstance(value, str) and not stated:
             notes.append(f"{setting} of {name!r} was chosen without looking at the documents")
     for setting in ("unit", "preprocessor", "tokenizer", "analyzer", "strip_accents"):
         if callable(fitted_parameter(step, setting)):

@@ -15,6 +15,7 @@ from skdplda.privacy import (
     LedgerAwareMixin,
     PrivacyGuarantee,
     active_accountant,
+    believed_guarantee,
     check_released,
     stated_guarantee,
 )
@@ -243,10 +244,11 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return self._stated(self._words().privacy_cost(groups=groups))
+        return self._stated(self._words(), self._words().privacy_cost(groups=groups))
 
-    def _stated(self, guarantee):
-        """Return the guarantee of the vectorizer as that of this object, which has it as an attribute."""
+    def _stated(self, vectorizer, guarantee):
+        """Return what a vectorizer states, by its class, as that of this object, which has it as an attribute."""
+        guarantee = stated_guarantee(vectorizer, believed_guarantee(guarantee))
         released = tuple(f"{entry} of vectorizer_" for entry in guarantee.released)
         return stated_guarantee(self, replace(guarantee, released=released))
 
@@ -255,7 +257,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         """Guarantee of the choice of words."""
         if not hasattr(self, "vectorizer_"):
             raise AttributeError("it is not fitted")
-        return self._stated(self.vectorizer_.privacy_guarantee_)
+        return self._stated(self.vectorizer_, self.vectorizer_.privacy_guarantee_)
 
     @property
     def public_vocabulary(self) -> Any:

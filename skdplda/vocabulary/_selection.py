@@ -100,6 +100,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
                 epsilon=0.0,
                 status="proven",
                 mechanism="a public vocabulary: no data are used",
+                assumptions=("public_vocabulary was chosen without looking at the documents",),
                 event=gaussian_event(math.inf),
                 **common,
             )
