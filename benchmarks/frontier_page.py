@@ -409,7 +409,7 @@ def short_table(table):
     columns = {"frequencies": one}
     for model in reversed(MAIN):
         columns |= {model: more[model, "none"], f"{model}, fixed": more[model, "fixed prior"]}
-    return pd.DataFrame(columns).round(0).astype(int).reset_index()
+    return pd.DataFrame(columns).round(0).astype(int).reset_index().astype({"epsilon": int})
 
 
 def short_exact_table(table):
