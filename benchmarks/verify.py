@@ -83,7 +83,8 @@ def answers(fit):
 
 def of_rows(sums, others):
     """Return the lengths of the words' rows beyond that of the others, by precision: about the log-ratio."""
-    rows = [(rows, p) for rows, p in sums if len(rows) > 2]
+    n_words = max(len(rows) for rows, _ in sums)  # votes have fewer rows
+    rows = [(rows, p) for rows, p in sums if len(rows) == n_words]
     lengths = [(np.linalg.norm(rows, axis=1) if rows.shape[1] > 1 else rows[:, 0], p) for rows, p in rows]
     return np.sum([p * (length - others) for length, p in lengths], axis=0)
 
