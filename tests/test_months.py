@@ -289,6 +289,10 @@ def test_a_start_of_which_nothing_is_proven_is_refused(tmp_path):
         for earlier, said in ((exact, "epsilon=inf"), (guessable.fit(data), "epsilon=2, status 'claimed'")):
             with pytest.raises(ValueError, match=rf"finite epsilon; got {said}.*whose guarantee does not cover it"):
                 warm_started(kind(3, epsilon=1e-3), earlier)
+        june = warm_started(kind(3, epsilon=1.0, random_state=1), guessable)  # an experiment
+        assert june.privacy_cost().status == "claimed"
+        with pytest.raises(ValueError, match="epsilon=inf"):
+            warm_started(kind(3, epsilon=1.0, random_state=1), exact)
     with pytest.raises(ValueError, match=r"finite epsilon; got none.*If its texts are public, say so: give init="):
         warm_started(EmbeddingTopics(2), KMeans(2).fit(X))
     release(exact, allow_unproven=True, feature_names=[f"word{w}" for w in range(20)]).save(tmp_path / "exact")

@@ -12,6 +12,7 @@ from skdplda._types import Sequence
 from skdplda._validation import check_is_fitted
 from skdplda.priors._public import RESERVED, PublicPrior, WordPrior
 from skdplda.privacy import Status
+from skdplda.privacy._randomness import Randomness, is_guessable_seed
 
 
 def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | None = None) -> Any:
@@ -28,7 +29,7 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
         topics and word frequencies, with the vectors of their own `prior`.
     earlier : fitted or released model
         Of as many topics, and of the same columns, with a proven guarantee of finite epsilon: what is started from is
-        told again by what starts.
+        told again by what starts. In an experiment both may have a seed that can be guessed: nothing is proven then.
     vocabulary : sequence of str of shape (n_words,), default=None
         Words of the columns, for estimators whose `prior` is a `PublicPrior`. None: those of the earlier model.
 
@@ -73,7 +74,7 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
     n_topics = len(earlier.cluster_centers_ if of_clusters else earlier.topic_word_)
     if n_topics != estimator.n_components:
         raise ValueError(f"n_components must be {n_topics}, as in the earlier model; got {estimator.n_components}.")
-    _check_paid(earlier)
+    _check_paid(earlier, getattr(estimator, "random_state", None))
     if of_clusters:
         rounds = 1 if estimator.max_iter is None else estimator.max_iter
         found = {"init": np.array(earlier.cluster_centers_), "centre": np.array(earlier.centre_), "max_iter": rounds}
@@ -81,11 +82,23 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
     return clone(estimator).set_params(prior=_prior(estimator.prior, earlier, vocabulary))
 
 
-def _check_paid(earlier):
-    """Refuse a model of which nothing is proven: its texts would show in a fit whose guarantee does not cover them."""
+def _check_paid(earlier, seed):
+    """Refuse a model of which nothing is proven: its texts would show in a fit whose guarantee does not cover them.
+
+    With a `seed` that can be guessed nothing will be proven of that fit, and an earlier one may have such a seed, too.
+    """
     guarantee = getattr(earlier, "privacy_guarantee_", None)
-    if guarantee is not None and guarantee.status == Status.PROVEN and math.isfinite(guarantee.epsilon):
-        return
+    if guarantee is not None and math.isfinite(guarantee.epsilon):
+        seeded = guarantee.reason == Randomness.guessable
+        if guarantee.status == Status.PROVEN or (seeded and is_guessable_seed(seed)):
+            return
+        if seeded:
+            raise ValueError(
+                f"earlier must have a proven guarantee of finite epsilon; got epsilon={guarantee.epsilon:g}, status"
+                f" {str(guarantee.status)!r}, as its random_state can be guessed: what it holds of its texts would show"
+                " in the next model, whose guarantee does not cover it. Fit it with random_state=None, or a secret of"
+                " 16 random bytes; for an experiment that releases nothing give this estimator a number, too."
+            )
     found = "none" if guarantee is None else f"epsilon={guarantee.epsilon:g}, status {str(guarantee.status)!r}"
     raise ValueError(
         f"earlier must have a proven guarantee of finite epsilon; got {found}: what it holds of its texts would show in"
