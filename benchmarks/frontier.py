@@ -558,6 +558,8 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     ("1 sweep a round", BOTH[:1], {"local_sweeps": 1}),
     ("20 sweeps a round", BOTH[:1], {"local_sweeps": 20}),
     ("Laplace noise", BOTH[:1], {"mechanism": "laplace"}),
+    ("Laplace noise, 8 rounds", BOTH[:1], {"mechanism": "laplace", "max_iter": 8}),
+    ("Laplace noise, 1 round", BOTH[:1], {"mechanism": "laplace", "max_iter": 1}),
     ("contributions clipped, not equal", BOTH[1:], {"max_norm": 5.0}),
     ("mini-batches of a tenth", BOTH[1:], {"learning_method": "online", "sampling_rate": 0.1}),
     ("5 updates a document", BOTH[1:], {"max_doc_update_iter": 5}),
