@@ -567,11 +567,12 @@ def cells():
 
 
 def remembered(function):
-    """Return a function of arrays that keeps its answers, by what is in them."""
+    """Return `PublicStart.of_rows` that keeps its answers, by what is in the arrays; rows are more than clusters."""
     known = {}
 
-    def answer(*given):
-        key = tuple(part.tobytes() if isinstance(part, np.ndarray) else part for part in given[:-1])  # no random rows
+    def answer(rows, weights, n_clusters, n_dimensions, key, init=None):
+        given = rows, weights, n_clusters, n_dimensions, 0, init  # the key is of random rows alone
+        key = tuple(part.tobytes() if isinstance(part, np.ndarray) else part for part in given)
         if key not in known:
             known[key] = function(*given)
         return known[key]
