@@ -248,7 +248,7 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     def _soft_counts(self, plan, data):
         """Whether documents contribute expected topic counts in place of drawn topics."""
-        return self._order(plan) == 2 and not data.grouped
+        return self._order(plan) == 2
 
     def _lists_topics(self, plan):
         """Whether words list their topics, in place of a number for each topic."""

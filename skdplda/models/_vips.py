@@ -545,8 +545,8 @@ class VIPSLDA(BaseRoundsModel):
         return self._private_batch(plan) and not isinstance(data.documents, DiskCounts)
 
     def _weighted(self, plan, data):
-        """Whether rare words weigh more: not where the bound is on word counts, for users and with `max_norm`."""
-        return self._private_batch(plan) and not data.grouped and self.max_norm is None
+        """Whether rare words weigh more: not where the bound is on word counts."""
+        return self._private_batch(plan) and self.max_norm is None
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, weighted_words
-from skdplda.rounds._held_out import gains_of_unseen, own_parts
+from skdplda.rounds._held_out import documents_of, gains_of_unseen, own_parts
 
 __all__ = [
     "BLEND",
@@ -260,7 +260,7 @@ class ClusterCounts(Query):
     vectors, centres
         As in `VectorSums`.
     word_weights : ndarray of shape (n_words,) or None
-        Of words in a contribution; None where users are the units.
+        Of words in a contribution; None where word counts are bounded.
     """
 
     vectors: Any
@@ -276,13 +276,29 @@ class ClusterCounts(Query):
 
     def collect(self, e_step):
         """Return the sum, before noise."""
-        sums = Contributions(self.shape)
+        sums, of_users = Contributions(self.shape), e_step.documents.unit is not None
+        if of_users and self.word_weights is not None:
+            self._add_users(sums, e_step.documents, e_step.n_units)
+            return sums.bounded()
         for numbers, X in e_step.documents.blocks():
-            of_users = self.word_weights is None
-            user_scale = e_step.documents.weights(X, numbers, 2).astype(np.float64) if of_users else None
+            weighs = self.word_weights is None
+            scale = e_step.documents.weights(X, numbers, 2).astype(np.float64) if weighs else None
             for rows in chunks(X.shape[0], self.shape[1], X.indptr):
-                self._add(sums, X[rows].astype(np.float64), user_scale[rows] if of_users else None)
+                self._add(sums, X[rows].astype(np.float64), scale[rows] if weighs else None)
         return sums.bounded()
+
+    def _add_users(self, sums, documents, n_units):
+        """Add the contributions of users, whose documents are scaled together."""
+        done = 0
+        for X, rows, units in documents.by_unit():
+            ends = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows])])[units]  # entries up to each user
+            for some in chunks(len(units) - 1, self.shape[1], ends):
+                counts = X[rows[units[some.start] : units[some.stop]]].astype(np.float64)
+                user = np.repeat(np.arange(some.start, some.stop), np.diff(units[some.start : some.stop + 1]))
+                document = documents_of(counts)
+                values = (counts.data * self.word_weights[counts.indices])[:, None] * divided(counts, self)[1][document]
+                sums.add_scaled(values, counts.indices, done + user[document], n_units)
+            done += len(units) - 1
 
     def _add(self, sums, counts, scale):
         """Add the contributions of some documents."""
@@ -310,7 +326,7 @@ class TopicVotes(Votes):
     left : ndarray of shape (n_words, at most n_topics)
         What of a contribution to a cell is left in the table, but for the last topics, which are the word frequencies.
     word_weights : ndarray of shape (n_words,) or None, default=None
-        Of words in a contribution; None where users are the units.
+        Of words in a contribution; None where word counts are bounded.
     blend : float, default=1.0
         Part of the topics in a mixture with the word frequencies, which votes are about.
     """
@@ -367,10 +383,12 @@ class PriorVotes(Votes):
 
 def own_of(query, X, e_step, numbers, prior):
     """Return what gives, of some rows of X, what these have added to the table: `own` of `gains_of_unseen`."""
-    scale = e_step.documents.weights(X, numbers, 2) / NORM_BOUND if query.word_weights is None else None
+    documents = e_step.documents
+    weighs = query.word_weights is None
+    scale = documents.weights(X, numbers, 2) / NORM_BOUND if weighs else documents.shares(numbers)
 
     def own(rows):
-        given = query.left, query.word_weights, None if scale is None else scale[rows]
+        given = query.left, query.word_weights, scale[rows]
         return own_parts(X[rows], query.table, *given, prior, e_step.n_threads)
 
     return own
