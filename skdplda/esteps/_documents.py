@@ -99,13 +99,9 @@ class CutDocuments:
             wanted = np.zeros(self.shape[0], bool)
             wanted[members] = True
             numbers, blocks = zip(*self.blocks(wanted), strict=True)
-            numbers = np.concatenate(numbers)
-            yield (
-                numbers,
-                shortened(sp.csr_array(sp.vstack(blocks))),
-                np.searchsorted(numbers, members),
-                start[first : last + 1] - start[first],
-            )
+            numbers, X = np.concatenate(numbers), sp.csr_array(sp.vstack(blocks))
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int64)
+            yield numbers, X, np.searchsorted(numbers, members), start[first : last + 1] - start[first]
             first = last
 
     def lengths(self):
