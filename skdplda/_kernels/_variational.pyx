@@ -160,7 +160,8 @@ def e_step(
         raise ValueError("relaxation must be in [1, 2)")
     if given and (state is None or collapsed or not norm):
         raise ValueError("given topics need a state and a norm, and are not collapsed")
-    if units is not None and not (norm and np.array_equal(np.asarray(units)[[0, -1]], [0, n]) and (np.diff(units) >= 0).all()):
+    if units is not None and not (norm and len(units) and np.array_equal(np.asarray(units)[[0, -1]], [0, n])
+                                  and (np.diff(units) >= 0).all()):
         raise ValueError("units must divide the documents, and need a norm")
     if n == 0 or indices.shape[0] == 0:
         return 0
