@@ -636,8 +636,7 @@ class ExactRounds(VIPSLDA):
     def _run(self, plan, guarantee, randomness, data, charge, callback):
         exact = VIPSLDA(self.n_components, epsilon=math.inf, random_state=self.random_state, n_jobs=1)
         table = exact.fit(data.documents, groups=self._users).components_.T
-        key, weighted = randomness.table_key, self._weighted(plan, data)
-        known = _adaptive.Knowledge(table.shape, plan, key, weighted=weighted)
+        known = _adaptive.Knowledge(table.shape, plan, randomness.table_key)
         asks, e_step = released_once(known, table.copy()), self._e_step(plan, randomness, data)
         return self._model_of(converse(asks, e_step, Spending(plan), randomness), 2)
 

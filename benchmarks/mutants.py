@@ -225,8 +225,8 @@ MUTANTS = [
     ),
     Mutant(
         "soft counts above the bound",
-        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0, 0.0,",
-        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND + NORM_BOUND // 64, 1, 0.0, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND + NORM_BOUND // 64, 1, 0.0,",
         "a contribution is larger than the sensitivity",
         ROUNDS,
     ),
@@ -636,10 +636,31 @@ MUTANTS = [
     # --- variational inference ---
     Mutant(
         "scaled soft counts above the bound",
-        "self._norm = NORM_BOUND if units is None and max_norm is None and not exact else 0",
-        "self._norm = NORM_BOUND + NORM_BOUND // 64 if units is None and max_norm is None and not exact else 0",
+        "self._norm = NORM_BOUND if max_norm is None and not exact else 0",
+        "self._norm = NORM_BOUND + NORM_BOUND // 64 if max_norm is None and not exact else 0",
         "a contribution is larger than the sensitivity",
         "test_variational test_vips test_audit",
+    ),
+    Mutant(
+        "a user's documents are scaled one by one",
+        "yield self._all, documents, start",
+        "yield self._all, documents, np.arange(len(documents) + 1)",
+        "a user contributes as much as its documents together",
+        "test_adaptive test_documents",
+    ),
+    Mutant(
+        "a user's clusters are those of its documents",
+        "sums.add_scaled(values, counts.indices, done + user[document], n_units)",
+        "sums.add_scaled(values, counts.indices, document, n_units * counts.shape[0])",
+        "a user contributes as much as its documents together",
+        "test_adaptive test_documents",
+    ),
+    Mutant(
+        "soft counts of a unit are left for the next",
+        "u->place[u->word[i]] = -1;",
+        "u->place[u->word[i]] = u->place[u->word[i]];",
+        "a unit contributes to the words of others",
+        "test_variational",
     ),
     Mutant(
         "long documents are cut too late",

@@ -97,6 +97,9 @@ def expected():
             yield from (sums, table, step.tokens)
 
 
+STEPS = (False, 1.0), (True, 1.0), (True, 1.4)  # whether they are collapsed, and their relaxation
+
+
 def variational():
     for n_topics in (1, 16, 40, 130, 200):
         rng = np.random.default_rng(n_topics)
@@ -104,14 +107,16 @@ def variational():
         table = quotients(rng, (n_words, n_topics), np.float32)
         expected = expected_topics(table, quotients(rng, n_topics), 0.1)
         yield from (expected, exp_digamma(table))
-        ways = [(0, -1.0, False), (0, 0.05, False), (1 << 20, 0.05, True)]
-        for (norm, cut, weighted), (collapsed, relaxation) in product(ways, ((False, 1.0), (True, 1.0), (True, 1.4))):
+        units = np.array([0, 1, 1, 9, n_documents])
+        ways = [(0, -1.0, None, None), (0, 0.05, None, None)]
+        ways += [(1 << 20, 0.05, quotients(rng, n_words, np.float32), some) for some in (None, units)]
+        for (norm, cut, word_weight, some), (collapsed, relaxation) in product(ways, STEPS):
             out = np.zeros((n_words, n_topics), np.int64)
             state = np.full((n_documents, n_topics), -1, np.float32)
-            word_weight = quotients(rng, n_words, np.float32) if weighted else None
             n = e_step(indptr.astype(np.int64), indices, counts, np.arange(n_documents), expected,
                        np.full(n_topics, 0.1, np.float32), None, 1 << 12, norm, 20, 1e-4, cut, out,
-                       word_weight=word_weight, state=state, collapsed=collapsed, relaxation=relaxation)  # fmt: skip
+                       word_weight=word_weight, state=state, collapsed=collapsed, relaxation=relaxation,
+                       units=some)  # fmt: skip
             yield from (out, state, n)
 
 

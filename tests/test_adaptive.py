@@ -63,31 +63,30 @@ def e_step(X, groups, n_topics, model, **options):
     """Return the E-step of a model, without its hidden state; of `PrivateCGSLDA` that of its rounds that draw."""
     X, priors = shortened(counts_of(X)), partial(constant, np.full(n_topics, 0.1), 0.5)
     if model is PrivateCGSLDA:
-        make = partial(GibbsEStep, n_topics=n_topics, order=2, priors=priors, n_sweeps=2, soft_counts=groups is None)
+        make = partial(GibbsEStep, n_topics=n_topics, order=2, priors=priors, n_sweeps=2, soft_counts=True)
     else:
         make = partial(
             VariationalEStep, n_topics=n_topics, priors=priors, exact=False, max_norm=None, max_length=None,
-            max_iter=16, tol=1e-3, weighted=groups is None, remember=True, collapsed=True,
+            max_iter=16, tol=1e-3, weighted=True, remember=True, collapsed=True,
         )  # fmt: skip
     units = None if groups is None else check_groups(groups, X.shape[0])
     return AdaptiveEStep(X, units, make=make, randomness=SimpleNamespace(key=7), n_threads=1, **options)
 
 
-def judged(table, rng, *, for_users):
+def judged(table, rng):
     """Return what documents vote on."""
     left = np.full((len(table), rng.integers(1, table.shape[1], endpoint=True)), rng.choice([0.0, 1.0, 50.0]))
-    weights = None if for_users or rng.random() < 0.3 else word_weights(table)
-    return {"table": table.astype(np.float64), "left": left, "word_weights": weights}
+    return {"table": table.astype(np.float64), "left": left, "word_weights": word_weights(table)}
 
 
-def random_query(kind, n_words, rng, *, for_users):
+def random_query(kind, n_words, rng):
     """Return a query of public arrays; some words have no vector, and the first two have opposite ones."""
     n_topics, n_dimensions = rng.integers(1, 6, 2)
     table = rng.gamma(0.3, 100.0, (n_words, n_topics)).astype(np.float32) + np.float32(1e-3)
     if kind == "votes":
-        return TopicVotes(**judged(table, rng, for_users=for_users), blend=rng.choice([0.5, 1.0]))
+        return TopicVotes(**judged(table, rng), blend=rng.choice([0.5, 1.0]))
     if kind == "priors":
-        return PriorVotes(**judged(table, rng, for_users=for_users), priors=rng.gamma(0.5, 2.0, 4) + 1e-3)
+        return PriorVotes(**judged(table, rng), priors=rng.gamma(0.5, 2.0, 4) + 1e-3)
     if kind == "topics":
         return TopicWordCounts(table)
     if kind == "frequent":
@@ -103,7 +102,7 @@ def random_query(kind, n_words, rng, *, for_users):
     centres /= np.sqrt((centres**2).sum(axis=0))
     if kind == "vectors":
         return VectorSums(vectors, centres)
-    return ClusterCounts(vectors, centres, None if for_users else word_weights(table))
+    return ClusterCounts(vectors, centres, word_weights(table))
 
 
 def corpora(rng, n):
@@ -137,7 +136,7 @@ def test_a_unit_contributes_no_more_than_the_grid(kind, model):
     sampled = model is PrivateCGSLDA
     for X, groups in corpora(rng, 36 if sampled else 90):
         X = np.minimum(X, 10**4) if sampled else X  # sampling takes time
-        query = random_query(kind, X.shape[1], rng, for_users=groups is not None)
+        query = random_query(kind, X.shape[1], rng)
         n_topics = query.table.shape[1] if kind in ("frequent", "topics") else 3
         others = slice(None, len(X) - 1) if groups is None else groups < 99
         rest = None if groups is None else groups[others]
@@ -191,7 +190,7 @@ def test_the_statement_tells_of_the_prior_that_documents_vote_for(model):
 def test_an_empty_document_does_not_vote_for_itself(kind):
     """Its vote is a constant, which is the same for all documents without a pair of words."""
     rng = np.random.default_rng(0)
-    query = random_query(kind, 5, rng, for_users=False)
+    query = random_query(kind, 5, rng)
     totals = {
         int(e_step(np.array(rows), None, 3, VIPSLDA).collect(query, 0, None).total[0, 0])
         for rows in ([[0] * 5], [[0, 0, 1, 0, 0]])
@@ -278,8 +277,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
         n_rounds = [None, 3, 4, 9, 30][rng.integers(5)]
         shape = tuple(rng.integers([1, 1], [30, 7]).tolist())
         plan = BudgetPlan.of(float(rng.choice([1e-2, 1.0, 20.0])), 1e-5, least_share(n_rounds))
-        weighted = bool(rng.random() < 0.5)
-        options = {"key": int(rng.integers(99)), "weighted": weighted, "n_rounds": n_rounds}
+        options = {"key": int(rng.integers(99)), "n_rounds": n_rounds}
         options["first_prior"] = 0.1 if i % 2 else None
         options["prior"] = random_prior(rng, *shape)
         talk, again = (Conversation(Knowledge(shape, plan, **options), plan) for _ in range(2))
@@ -321,7 +319,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
 def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, first_prior):
     """A vote after the last round of topics would leave nothing to be spent."""
     plan = BudgetPlan.of(1.0, 1e-5, least_share(max_iter))
-    talk = Conversation(Knowledge((6, 3), plan, 0, weighted=True, n_rounds=max_iter, first_prior=first_prior), plan)
+    talk = Conversation(Knowledge((6, 3), plan, 0, n_rounds=max_iter, first_prior=first_prior), plan)
     while talk.ask is not None:
         assert talk.ask.share >= least_share(max_iter)
         sign = 1 if talk.kinds[-1] == "words" else -1  # many documents, and a vote that says no
@@ -335,7 +333,7 @@ def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, fir
 )
 def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, last, pays):
     plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
-    talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True), plan)
+    talk = Conversation(Knowledge((400, 3), plan, 0), plan)
     kinds, shares = talk.kinds, talk.shares
     while talk.ask is not None:
         deviation, before = plan.deviation(0) / math.sqrt(talk.ask.share), talk.known.table
@@ -353,14 +351,14 @@ def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, la
             assert released <= most
 
 
-@pytest.mark.parametrize(("weighted", "signal", "apart"), [(True, 100, 10), (True, 3000, 20), (False, 100, 4)])
+@pytest.mark.parametrize(("signal", "apart"), [(100, 10), (3000, 20)])
 @pytest.mark.parametrize("seeded", [0, 5])
-def test_topics_kept_apart_follow_from_the_signal(weighted, signal, apart, seeded):
+def test_topics_kept_apart_follow_from_the_signal(signal, apart, seeded):
     """The others have the word frequencies, and no noise; seeded topics are among those that are kept."""
     rng, plan = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None))
     names = tuple(f"topic {k}" for k in range(seeded))
     prior = WordPrior(topics=rng.dirichlet(np.ones(400), seeded), names=names) if seeded else None
-    talk = Conversation(Knowledge((400, 20), plan, 0, weighted=weighted, prior=prior), plan)
+    talk = Conversation(Knowledge((400, 20), plan, 0, prior=prior), plan)
     apart, kinds = max(apart, seeded), talk.kinds
     while talk.ask is not None:
         query, scale = talk.ask.query, plan.deviation(0) * NORM_BOUND
@@ -382,7 +380,7 @@ def test_topics_are_tried_above_a_signal():
         assert least_total(n_topics) == least
         plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
         for factor in (0.99, 1.01):
-            talk = Conversation(Knowledge((400, n_topics), plan, 0, weighted=True), plan)
+            talk = Conversation(Knowledge((400, n_topics), plan, 0), plan)
             talk.answer(np.full((400, 1), round(factor * least * plan.deviation(0) * NORM_BOUND / 20)))
             assert talk.known.topics_pay == (factor > 1)
             assert (talk.kinds[1] == "words") == (factor < 1)
@@ -408,7 +406,7 @@ def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():
     """Of the budget that was left for topics and votes, documents vote after the same part."""
     rng, plan, parts = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None)), []
     for prior in (None, WordPrior(rng.standard_normal((400, 5)))):
-        talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True, prior=prior), plan)
+        talk = Conversation(Knowledge((400, 3), plan, 0, prior=prior), plan)
         while talk.ask is not None:
             value = (
                 plan.deviation(0)
@@ -427,7 +425,7 @@ def test_vectors_shape_seeded_topics_only_where_they_fit(answer):
     seeds = {"topics": rng.dirichlet(np.full(400, 0.02), 2), "names": ("a", "b")}
     for vectors in (None, rng.standard_normal((400, 5))):
         prior = WordPrior(vectors, **seeds)
-        talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True, prior=prior), plan)
+        talk = Conversation(Knowledge((400, 3), plan, 0, prior=prior), plan)
         values = {"words": 7.0, "vector_votes": answer}
         while (kind := talk.kinds[-1]) in values:
             value = round(plan.deviation(0) * NORM_BOUND * values[kind])
@@ -458,8 +456,7 @@ def test_a_plan_refuses_to_spend_too_much():
 
 
 @pytest.mark.parametrize("pays", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_releases_of_topics_tell_of_word_frequencies_too(pays, weighted):
+def test_releases_of_topics_tell_of_word_frequencies_too(pays):
     """The error is that of one release of words, for the shares of words and a third of those of three topics.
 
     The mean of twelve is 1.03 of it at most (over 20 seeds with deviation 0.1); from the words' share
@@ -468,14 +465,14 @@ def test_releases_of_topics_tell_of_word_frequencies_too(pays, weighted):
     rng, errors = np.random.default_rng(0), []
     frequencies, plan = rng.dirichlet(np.full(300, 2.0)), BudgetPlan.of(1.0, 1e-5, least_share(None))
     for _ in range(12):
-        talk, spent = Conversation(Knowledge((300, 3), plan, 0, weighted=weighted), plan), 0
+        talk, spent = Conversation(Knowledge((300, 3), plan, 0), plan), 0
         while talk.ask is not None:
             query, multiplier, kind = talk.ask.query, talk.multiplier, talk.kinds[-1]
             shape = query.shape
             spent += {"words": 1, "topics": 1 / 3, "votes": 0}[kind] * talk.ask.share
             mass = 16_000 * NORM_BOUND * (frequencies / shape[1])[:, None] * np.ones(shape[1])
             if kind == "topics":  # rounds of topics without any
-                weights = word_weights(query.table) if weighted else np.ones(300)
+                weights = word_weights(query.table)
                 mass *= (weights / np.sqrt(frequencies @ weights**2))[:, None]  # scaled to the bound
             if kind == "votes":
                 mass = np.full((1, 1), (1 if pays else -1) * 100 * multiplier * NORM_BOUND)
@@ -665,14 +662,14 @@ def test_each_kind_of_word_of_a_document_is_on_one_side_of_a_fair_coin():
     assert_array_equal(unseen(7 * X), coins)
 
 
-@pytest.mark.parametrize("of_users", [False, True])
-def test_own_parts_and_gains_are_those_of_a_slow_reference(of_users):
+@pytest.mark.parametrize("weighted", [True, False])
+def test_own_parts_and_gains_are_those_of_a_slow_reference(weighted):
     """Topic proportions by fold-in, what a document has added, and the likelihood of what it has not seen."""
     rng = np.random.default_rng(1)
     X, prior = sp.csr_array(rng.poisson(0.4, (60, 30)).astype(np.int32)), np.array([0.1, 0.3, 0.2])
     X.indptr = X.indptr.astype(np.int64)
     counts, left = rng.gamma(0.5, 6.0, (30, 3)) + 0.1, rng.random((30, 2))
-    weights, scale = (None, rng.random(60)) if of_users else (rng.uniform(0.5, 2.0, 30), None)
+    weights, scale = rng.uniform(0.5, 2.0, 30) if weighted else None, rng.random(60)
     own = own_parts(X, counts, left, weights, scale, prior, 1)
     gains = gains_of_unseen(X, counts, own, 0.5, [2 * prior, prior], 1)[:, 1]
     topics, coins = counts / counts.sum(axis=0), unseen(X)
@@ -691,7 +688,7 @@ def test_own_parts_and_gains_are_those_of_a_slow_reference(of_users):
             continue
         q = proportions(n, topics[words]) * topics[words]
         q *= (n / q.sum(axis=1))[:, None]
-        size = scale[d] if of_users else 1 / np.sqrt(((weights[words][:, None] * q) ** 2).sum())
+        size = scale[d] / (np.sqrt(((weights[words][:, None] * q) ** 2).sum()) if weighted else 1)
         first = size * q[:, :2] * left[words]
         third = counts[words, 2] * np.minimum(first.sum(axis=1) / counts[words, :2].sum(axis=1), 1)
         assert_allclose(own[part], np.column_stack([first, third]), rtol=0.02, atol=2e-3)

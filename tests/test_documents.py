@@ -85,7 +85,7 @@ def test_a_user_on_disk_contributes_no_more_than_the_grid(tmp_path, sizes, kind)
         return model._e_step(plan, randomness, data).collect(query, 0, None).total
 
     for seed in range(20):
-        query = random_query(kind, N_WORDS, rng, for_users=True)
+        query = random_query(kind, N_WORDS, rng)
         n_topics = query.table.shape[1] if kind in ("frequent", "topics") else 2
         model = VIPSLDA(n_topics, random_state=0, max_doc_update_iter=16)
         plan, randomness = model._plan(), model._randomness()

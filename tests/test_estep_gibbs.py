@@ -134,13 +134,13 @@ def test_units_outside_the_sample_contribute_nothing(order, soft_counts, grouped
 def started_step(X, units, n_topics):
     """Return an E-step that infers and then draws, and the two that it consists of."""
     options = {"n_topics": n_topics, "randomness": Randomness(0), "n_threads": 1}
-    alpha, soft = np.resize(ALPHA, n_topics), units is None
+    alpha = np.resize(ALPHA, n_topics)
     updates = {"max_iter": REMEMBERED_UPDATES}
     if n_topics > FEW_TOPICS:
         updates = {"max_iter": FEWER_UPDATES, "relaxation": RELAXATION}
-    draws = {"priors": lambda _: (alpha, BETA), "n_sweeps": 2, "soft_counts": soft}
+    draws = {"priors": lambda _: (alpha, BETA), "n_sweeps": 2, "soft_counts": True}
     inferred = VariationalEStep(
-        X, units, priors=lambda _: (alpha / 2, 0.0), weighted=soft, exact=False, max_norm=None, max_length=None,
+        X, units, priors=lambda _: (alpha / 2, 0.0), weighted=True, exact=False, max_norm=None, max_length=None,
         tol=MEAN_CHANGE, remember=True, collapsed=True, **updates, **options,
     )  # fmt: skip
     return StartedGibbsEStep(X, units, **draws, **options), inferred, GibbsEStep(X, units, order=2, **draws, **options)

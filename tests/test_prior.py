@@ -765,7 +765,7 @@ def test_a_seed_without_words_starts_its_topic_as_no_seed_does(frequent):
     starts = []
     for prior in (None, WordPrior(topics=topics, names=("lost", "first"))):
         plan = BudgetPlan.of(20.0, 1e-5, least_share(None))
-        talk = Conversation(Knowledge((40, 4), plan, 7, weighted=True, prior=prior), plan)
+        talk = Conversation(Knowledge((40, 4), plan, 7, prior=prior), plan)
         talk.answer(np.full((40, 1), (5 if frequent else 300) * NORM_BOUND))  # little signal: frequent words come first
         assert talk.kinds == ["words", "frequent" if frequent else "topics"]
         if frequent:

@@ -1,5 +1,7 @@
 """The variational kernel: the function it rests on, its steps against numpy, its bound, its independence."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -182,6 +184,76 @@ def test_scaled_documents_have_the_norm_and_no_more(K, norm):
                 assert sum(int(n) ** 2 for n in out.ravel()) <= norm**2
                 if i in (0, 1, 3) and norm == 2**20:
                     assert np.linalg.norm(out) == pytest.approx(norm if row.any() else 0, rel=1e-3)
+
+
+UNITS, ORDER = np.array([0, 1, 4, 4, 30, 40]), np.random.default_rng(5).permutation(40)  # of the corpus
+
+
+@pytest.mark.parametrize("K", [1, 16, 37])
+@pytest.mark.parametrize("options", [{}, {"collapsed": True}, {"cut": 0.05, "max_iter": 20}], ids=str)
+def test_documents_of_a_unit_are_scaled_together(K, options):
+    """A unit of one document is that document, to the last bit; others are the sum of what theirs would be unscaled."""
+    X, (expected, _, _), alpha, norm = corpus(), topics(30, K), np.full(K, 0.2), 1 << 20
+    options = {"word_weight": np.linspace(0.2, 5, 30, dtype=np.float32)} | options
+    alone, _ = step(X, expected, alpha, norm=norm, **options)
+    units = np.arange(len(X) + 1)
+    assert_array_equal(step(X, expected, alpha, norm=norm, units=units, **options)[0], alone)
+    for first, last in pairwise(UNITS):
+        members = ORDER[first:last]
+        got, _ = step(X, expected, alpha, norm=norm, documents=members, units=np.array([0, len(members)]), **options)
+        soft = sum((step(X, expected, alpha, token_weight=1 << 20, documents=[d], **options)[0] for d in members), 0.0)
+        soft = soft * options["word_weight"].astype(float)[:, None]
+        assert_allclose(got, np.broadcast_to(norm * soft / max(np.linalg.norm(soft), 1e-300), got.shape), atol=30)
+        assert sum(int(n) ** 2 for n in got.ravel()) <= norm**2
+        assert np.linalg.norm(got) >= 0.9999 * norm or not X[members].any()
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_unit_depends_on_itself_alone(given):
+    X, (expected, _, _), norm = corpus(), topics(30, 5), 1 << 20
+    states = np.random.default_rng(2).poisson(0.4, (40, 5)).astype(np.float32)
+    options = {"norm": norm, "given": given, "max_iter": 9, "alpha": np.full(5, 0.2)}
+
+    def found(n_threads, *chosen):
+        members = [ORDER[UNITS[u] : UNITS[u + 1]] for u in chosen]
+        ends = np.cumsum([0, *map(len, members)])
+        state, members = states.copy(), np.concatenate([[], *members]).astype(int)
+        return step(X, expected, documents=members, units=ends, state=state, n_threads=n_threads, **options)[0]
+
+    parts = [found(1, u) for u in range(5)]
+    assert parts[1].any() and parts[3].any() and not parts[2].any()
+    for n_threads in (1, 3):
+        assert_array_equal(found(n_threads, 4, 3, 2, 1, 0), sum(parts))
+        assert_array_equal(found(n_threads, 1, 3), parts[1] + parts[3])
+
+
+@pytest.mark.parametrize("K", [1, 2, 33])
+@pytest.mark.parametrize("norm", [1, 1000, 2**20, 2**24])
+def test_scaled_units_have_the_norm_and_no_more(K, norm):
+    tables, documents = adversarial(K)
+    documents[2] = 2**31 - 1
+    for expected in tables:
+        for members in (documents, documents[::-1], np.repeat(documents[1:3], 40, axis=0)):
+            for collapsed in (False, True):
+                out, _ = step(
+                    members,
+                    expected,
+                    np.full(K, 1e-3),
+                    norm=norm,
+                    units=np.array([0, len(members)]),
+                    collapsed=collapsed,
+                )
+                assert out.min() >= 0
+                assert sum(int(n) ** 2 for n in out.ravel()) <= norm**2
+
+
+@pytest.mark.parametrize("units", [[0, 1], [0, 3, 2], [1, 2], [0, 3, 1, 2], []], ids=str)
+def test_units_divide_the_documents(units):
+    expected, X = topics(5, 3)[0], np.ones((2, 5), int)
+    with pytest.raises(ValueError, match="units must divide the documents"):
+        step(X, expected, np.full(3, 0.1), norm=1, units=np.array(units, np.int64))
+    with pytest.raises(ValueError, match="need a norm"):
+        step(X, expected, np.full(3, 0.1), units=np.array([0, 2]))
 
 
 def test_scaling_keeps_the_responsibilities():

@@ -29,7 +29,12 @@ cdef extern from "variational_step.h" nogil:
         pass
     soft_sum *soft_sum_new(const variational_problem *p, int64_t n_words, int64_t *sum)
     void soft_sum_free(soft_sum *s)
-    int infer_document(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s)
+    ctypedef struct unit_sum:
+        pass
+    unit_sum *unit_sum_new(const variational_problem *p, int64_t n_words, int64_t words)
+    void unit_sum_free(unit_sum *u)
+    int infer_document(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s, unit_sum *u)
+    void add_unit(const variational_problem *p, unit_sum *u, const soft_sum *s)
     void flush_sum(const variational_problem *p, const soft_sum *s, int64_t n_words)
     void exp_digamma_row(const float *x, float *out, int64_t n)
 
@@ -76,12 +81,25 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
     return expected
 
 
+cdef int64_t infer_unit(
+    const variational_problem *p, document_scratch *a, const int64_t *documents, int64_t n, const soft_sum *s, unit_sum *u,
+) noexcept nogil:
+    """Infer the documents of a unit, and add what it contributes to the sum; return the iterations."""
+    cdef int64_t i, iterations = 0
+    if n == 1:  # as without units
+        return infer_document(p, a, documents[0], s, NULL)
+    for i in range(n):
+        iterations += infer_document(p, a, documents[i], s, u)
+    add_unit(p, u, s)
+    return iterations
+
+
 def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
     const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int token_weight,
     int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1,
     const float[::1] word_weight=None, float[:, ::1] state=None, bint collapsed=False, bint given=False,
-    double relaxation=1.0,
+    double relaxation=1.0, const int64_t[::1] units=None,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
 
@@ -105,12 +123,13 @@ def e_step(
         if norm: grid = norm / np.linalg.norm(soft)
         out[w] += np.floor(grid * soft)
 
-    A document sees the table and itself only: results do not depend on the batch or the threads. After 2, 4, 8, ...
-    iterations topics of at most `cut` counts are dropped, if that halves the work. In integers, whatever rounding did, a
-    document's soft counts have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
+    With `units`, the soft counts of all documents[units[i]:units[i + 1]] are added up before they are scaled. A document
+    sees the table and itself only: results do not depend on the batch or the threads. After 2, 4, 8, ... iterations
+    topics of at most `cut` counts are dropped, if that halves the work. In integers, whatever rounding did, a unit's soft
+    counts have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
 
     `expected` is as from `expected_topics`. `weight` has what a token of each document weighs on the grid, or is None
-    for `token_weight` for all; a positive `norm` takes their place. A document stops after `max_iter` iterations, or
+    for `token_weight` for all; a positive `norm`, which `units` need, takes their place. A document stops after `max_iter` iterations, or
     at a mean change of `tol`. `state`, float32 (D, K), is negative where there is none yet; with `given` it is what
     the documents' topics are and stays, only soft counts are computed, those of the first iteration, and a norm is
     needed. `collapsed`: a token does not see itself, as in CVB0. `relaxation`, in [1, 2), is the factor of each change
@@ -118,9 +137,10 @@ def e_step(
     Returns the number of iterations of all documents; `out`, int64 (V, K), has the sum added.
     """
     cdef variational_problem p
-    cdef Py_ssize_t i, n = documents.shape[0], longest = 0, n_words = out.shape[0]
+    cdef Py_ssize_t i, n = documents.shape[0], longest = 0, most = 0, n_words = out.shape[0]
     cdef int error = 0, here
     cdef soft_sum *sums
+    cdef unit_sum *unit
     cdef int64_t iterations = 0, *target
     cdef document_scratch *scratch
     cdef int64_t[:, :, ::1] others
@@ -140,11 +160,19 @@ def e_step(
         raise ValueError("relaxation must be in [1, 2)")
     if given and (state is None or collapsed or not norm):
         raise ValueError("given topics need a state and a norm, and are not collapsed")
+    if units is not None and not (norm and len(units) and np.array_equal(np.asarray(units)[[0, -1]], [0, n])
+                                  and (np.diff(units) >= 0).all()):
+        raise ValueError("units must divide the documents, and need a norm")
     if n == 0 or indices.shape[0] == 0:
         return 0
+    lengths = np.diff(indptr)
+    if units is not None:
+        n = len(units) - 1
+        ends = np.concatenate([[0], np.cumsum(lengths[np.asarray(documents)])])[np.asarray(units)]  # entries up to each
+        most = min(max(np.diff(ends).max(), 1), n_words)
     cdef float[::1] prior = aligned_zeros(stride, np.float32)
     np.asarray(prior)[:n_topics] = alpha
-    longest = np.diff(indptr).max()
+    longest = lengths.max()
     p.indptr, p.indices, p.counts, p.expected, p.alpha = (
         &indptr[0], &indices[0], &counts[0], &expected[0, 0], &prior[0])
     p.weight, p.word_weight = NULL, NULL
@@ -162,13 +190,17 @@ def e_step(
         target = &out[0, 0] if here == 0 else &others[here - 1, 0, 0]
         scratch = scratch_new(longest, p.stride)
         sums = soft_sum_new(&p, n_words, target)
+        unit = unit_sum_new(&p, n_words, most) if most else NULL
         for i in prange(n, schedule="dynamic", chunksize=16):
-            if scratch == NULL or sums == NULL:
+            if scratch == NULL or sums == NULL or (most and unit == NULL):
                 error += 1
+            elif most:
+                iterations += infer_unit(&p, scratch, &documents[units[i]], units[i + 1] - units[i], sums, unit)
             else:
-                iterations += infer_document(&p, scratch, documents[i], sums)
+                iterations += infer_document(&p, scratch, documents[i], sums, NULL)
         if sums != NULL:
             flush_sum(&p, sums, n_words)
+        unit_sum_free(unit)
         soft_sum_free(sums)
         scratch_free(scratch)
     if error:

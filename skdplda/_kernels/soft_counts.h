@@ -167,6 +167,40 @@ static __attribute__((noinline)) void TARGET(add_scaled_soft_counts)(
     }
 }
 
+/* Add the soft counts of a document to those of its unit. */
+static __attribute__((noinline)) void TARGET(add_to_unit)(const variational_problem *p, const document_scratch *a, unit_sum *u,
+                                                          const int32_t *word, int64_t words, int32_t k) {
+    for (int64_t i = 0; i < words; i++) {
+        const float *row = a->row[i], by = a->ratio[i];
+        float *to;
+        if (!(by > 0 && by < 3e38f)) continue; /* a word that no topic explains */
+        if (u->place[word[i]] < 0) {
+            memset(u->rows->block + u->n * p->stride, 0, p->stride * sizeof(float));
+            u->word[u->n] = word[i];
+            u->place[word[i]] = (int32_t)u->n++;
+        }
+        to = u->rows->block + (size_t)u->place[word[i]] * p->stride;
+        for (int32_t j = 0; j < k; j++) to[a->topic[j]] += a->theta[j] * row[j] * by;
+    }
+}
+
+/* Add the soft counts of a unit to the sum, as if they were those of one document, and forget them. */
+static void TARGET(add_scaled_unit)(const variational_problem *p, unit_sum *u, const soft_sum *s) {
+    const int32_t n = p->stride / LANES;
+    document_scratch *a = u->rows;
+    double squares = 0;
+    for (int32_t j = 0; j < p->stride; j++) a->theta[j] = 1;
+    for (int64_t i = 0; i < u->n; i++) {
+        a->row[i] = a->block + i * p->stride;
+        a->ratio[i] = 1;
+        u->place[u->word[i]] = -1;
+    }
+    for (int64_t i = 0; i < u->n; i += LANES)
+        squares = TARGET(squares)(a, i, u->n - i < LANES ? (int32_t)(u->n - i) : LANES, n, squares);
+    TARGET(add_scaled_soft_counts)(p, a, s, u->word, u->n, p->n_topics, squares);
+    u->n = 0;
+}
+
 /* Weigh the ratios of `some` words, and return their soft counts' squares, added to the sum. */
 INLINE double TARGET(weighed)(const variational_problem *p, document_scratch *a, const int32_t *word, int64_t first,
                               int32_t some, int32_t n, double sum) {

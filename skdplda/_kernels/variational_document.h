@@ -105,7 +105,7 @@ INLINE void TARGET(add_soft_counts)(document_scratch *a, const float *row, float
     }
 }
 
-static int TARGET(infer)(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s) {
+static int TARGET(infer)(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s, unit_sum *u) {
     enum { STEP = TARGET(REGISTERS) };
     const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
     const int32_t *word = p->indices + first;
@@ -130,7 +130,8 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         TARGET(exp_digamma_all)(a->gamma, a->theta, p->stride);
         for (int32_t j = k; j < p->stride; j++) a->theta[j] = 0;
         squares = TARGET(given_any)(p, a, word, words, p->stride / LANES);
-        TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
+        if (u) TARGET(add_to_unit)(p, a, u, word, words, k);
+        else TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
         return 0;
     }
     do {
@@ -167,7 +168,8 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
     if (p->norm) {
         for (int64_t i = 0; i < words; i += LANES)
             squares = TARGET(weighed)(p, a, word, i, words - i < LANES ? (int32_t)(words - i) : LANES, padded(k) / LANES, squares);
-        TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
+        if (u) TARGET(add_to_unit)(p, a, u, word, words, k);
+        else TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
         return iteration;
     }
     for (int64_t i = 0; i < words; i++)

@@ -10,6 +10,8 @@
  * in place of T[k], both in the sums and in the soft counts. At its fixed point this is CVB0 (Asuncion, Welling, Smyth
  * and Teh, 2009, equation 9), for one token of each word.
  *
+ * Soft counts of a bounded norm are scaled to it: those of a document, or of several documents of one unit together.
+ *
  * Compiled for three kinds of x86-64 processor (simd.h). Sixteen lanes are added in the same order everywhere, so that
  * results do not depend on the processor.
  */
@@ -23,7 +25,7 @@ typedef struct {              /* shared by all documents */
     const int32_t *weight;    /* document -> weight of a token on the grid, or NULL for `token_weight` */
     const float *expected;    /* V x stride, 64-byte aligned, zero beyond K */
     const float *alpha;       /* stride, zero beyond K */
-    int64_t norm;             /* bound of a document's soft counts, or 0: then each token has its weight */
+    int64_t norm;             /* bound of a unit's soft counts, or 0: then each token has its weight */
     const float *word_weight; /* word -> weight of its soft counts, before they are scaled to the norm; or NULL */
     float *state;             /* document x K: counts of its topics, negative if not known; or NULL */
     int32_t token_weight, n_topics, stride, max_iter;
@@ -67,6 +69,37 @@ static soft_sum *soft_sum_new(const variational_problem *p, int64_t n_words, int
     return s;
 }
 
+/* The soft counts of the documents of one unit, before they are scaled: a row for each of its words. */
+typedef struct {
+    document_scratch *rows; /* as if they were a document: its block has them */
+    int32_t *place;         /* word -> its row, or -1 */
+    int32_t *word;          /* row -> its word */
+    int64_t n;              /* rows in use */
+} unit_sum;
+
+static void unit_sum_free(unit_sum *u) {
+    if (!u) return;
+    scratch_free(u->rows);
+    free(u->place);
+    free(u->word);
+    free(u);
+}
+
+/* For units of at most `words` different words. */
+static unit_sum *unit_sum_new(const variational_problem *p, int64_t n_words, int64_t words) {
+    unit_sum *u = calloc(1, sizeof(unit_sum));
+    if (!u) return NULL;
+    u->rows = scratch_new(words, p->stride);
+    u->place = malloc(n_words * sizeof(int32_t));
+    u->word = malloc(words * sizeof(int32_t));
+    if (!u->rows || !u->place || !u->word) {
+        unit_sum_free(u);
+        return NULL;
+    }
+    memset(u->place, -1, n_words * sizeof(int32_t));
+    return u;
+}
+
 #define COPIES "exp_digamma.h"
 #include "simd_copies.h"
 #define COPIES "soft_counts.h"
@@ -74,8 +107,14 @@ static soft_sum *soft_sum_new(const variational_problem *p, int64_t n_words, int
 #define COPIES "variational_document.h"
 #include "simd_copies.h"
 
-static int infer_document(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s) {
-    return DISPATCH(infer, p, a, d, s);
+/* Infer a document's topics, and add its soft counts to the sum; to those of its unit in place of that, if given. */
+static int infer_document(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s, unit_sum *u) {
+    return DISPATCH(infer, p, a, d, s, u);
+}
+
+/* Add the soft counts of a unit to the sum, scaled to the norm. */
+static void add_unit(const variational_problem *p, unit_sum *u, const soft_sum *s) {
+    DISPATCH(add_scaled_unit, p, u, s);
 }
 
 static void flush_sum(const variational_problem *p, const soft_sum *s, int64_t n_words) {

@@ -3,10 +3,11 @@
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import total
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import cut_to_tokens, shortened, unit_weights
 
-# Entries in memory at a time where documents of one user are read together; a single user of more is added up instead.
+# Entries in memory at a time where documents of one user are read together, and those of a single user of more.
 ENTRIES = 2**22
 
 
@@ -51,7 +52,7 @@ class CutDocuments:
         self.unit = None if units is None else unit_of_documents(units)
         self.n_units = X.shape[0] if units is None else len(units[0]) - 1
         self._all = self._read(X, np.arange(X.shape[0])) if self.in_memory else None
-        self._weights = {}  # of all documents, for each order and least norm
+        self._weights, self._shares = {}, None  # of all documents; weights for each order and least norm
 
     def only(self, words):
         """Return the same documents with some words alone, given as flags of all."""
@@ -67,6 +68,42 @@ class CutDocuments:
         for numbers, block in self._source.blocks(active):
             yield numbers, self._read(shortened(block), numbers)
 
+    def by_unit(self, active=None):
+        """Yield (documents, rows, units): documents with those of whole units among them, of units flagged as active.
+
+        `rows` are numbers of documents, ordered by unit, and `units` where each unit begins there, and where all end;
+        None if each document is its own. On disk users are read some at a time, and each with all of its documents.
+        """
+        if self._units is None:
+            for numbers, X in self.blocks(active):
+                yield X, np.arange(len(numbers)) if active is None else np.flatnonzero(active[numbers]), None
+            return
+        start, documents = self._units
+        if active is not None:
+            active = np.asarray(active, bool)
+            documents = documents[np.repeat(active, np.diff(start))]
+            start = np.concatenate([[0], np.cumsum(np.diff(start)[active])])
+        if self.in_memory:
+            yield self._all, documents, start
+        else:
+            for _, *whole in self._users_on_disk(start, documents):
+                yield tuple(whole)
+
+    def _users_on_disk(self, start, documents):
+        """Yield (numbers, documents, rows, units) as `by_unit` does, of units as from `check_groups`."""
+        before = np.concatenate([[0], np.cumsum(self.lengths()[documents])])[start]  # entries, up to each unit
+        first = 0
+        while first < len(start) - 1:
+            last = max(first + 1, int(np.searchsorted(before, before[first] + ENTRIES, side="right")) - 1)
+            members = documents[start[first] : start[last]]
+            wanted = np.zeros(self.shape[0], bool)
+            wanted[members] = True
+            numbers, blocks = zip(*self.blocks(wanted), strict=True)
+            numbers, X = np.concatenate(numbers), sp.csr_array(sp.vstack(blocks))
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int64)
+            yield numbers, X, np.searchsorted(numbers, members), start[first : last + 1] - start[first]
+            first = last
+
     def lengths(self):
         """Return the number of entries of each document before it is cut."""
         return np.diff(self._source.indptr) if self.in_memory else self._source.lengths()
@@ -74,6 +111,19 @@ class CutDocuments:
     def sizes(self, numbers):
         """Return the number of documents of the unit of each of these documents."""
         return np.ones(len(numbers)) if self._units is None else np.diff(self._units[0])[self.unit[numbers]]
+
+    def shares(self, numbers):
+        """Return the norm of each of these documents over that of its unit, if no two documents of a unit had a word.
+
+        It is at least what a document has of the norm of what its unit contributes, where all are spread alike.
+        """
+        if self._units is None:
+            return np.ones(len(numbers))
+        if self._shares is None:
+            squares = np.concatenate([total(X.astype(np.float64) ** 2, axis=1) for _, X in self.blocks()])
+            of_unit = np.bincount(self.unit, squares, self.n_units)
+            self._shares = np.sqrt(squares / np.maximum(of_unit, 1.0)[self.unit])
+        return self._shares[numbers]
 
     def weights(self, X, numbers, order, least=1.0):
         """Return what a token of each of these documents adds, as `unit_weights` does; X is what `blocks` yielded.
@@ -96,23 +146,7 @@ class CutDocuments:
 
     def _unit_weights_on_disk(self, order, least):
         """Return the weights of all documents; users are read some at a time, and each with all of its documents."""
-        start, documents = self._units
-        before = np.concatenate([[0], np.cumsum(self.lengths()[documents])])[start]  # entries, up to each unit
-        weights, first = np.empty(len(documents), np.int32), 0
-        while first < self.n_units:
-            last = max(first + 1, int(np.searchsorted(before, before[first] + ENTRIES, side="right")) - 1)
-            members = documents[start[first] : start[last]]
-            active = np.zeros(len(documents), bool)
-            active[members] = True
-            if last == first + 1:
-                counts = np.zeros((1, self.shape[1]))
-                for _, X in self.blocks(active):
-                    counts[0] += np.bincount(X.indices, X.data, self.shape[1])  # whole numbers: exact in any order
-                weights[members] = unit_weights(sp.csr_array(counts), check_groups(None, 1), order, least)[0]
-            else:
-                numbers, blocks = zip(*self.blocks(active), strict=True)
-                numbers = np.concatenate(numbers)
-                units = start[first : last + 1] - start[first], np.searchsorted(numbers, members)
-                weights[numbers] = unit_weights(sp.csr_array(sp.vstack(blocks)), units, order, least)
-            first = last
+        weights = np.empty(self.shape[0], np.int32)
+        for numbers, X, rows, units in self._users_on_disk(*self._units):
+            weights[numbers] = unit_weights(X, (units, rows), order, least)
         return weights

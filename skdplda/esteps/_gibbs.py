@@ -8,6 +8,7 @@ from skdplda._arithmetic import mean, total
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.esteps._documents import CutDocuments
 from skdplda.esteps._variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
 from skdplda.exact._expected import ExpectedTopics
 from skdplda.exact._inferred import InferredPriors
@@ -42,9 +43,9 @@ class GibbsEStep:
     n_sweeps : int
         Local sweeps a round.
     soft_counts : bool
-        Whether a document contributes the expected topic counts of its words, given how many of its tokens have each
-        topic, in place of its tokens' topics: weighted by `word_weights` of the table and scaled to the L2 norm bound,
-        in fixed point. Only where each document is a unit, with order 2.
+        Whether documents contribute the expected topic counts of their words, given how many of their tokens have each
+        topic, in place of their tokens' topics: weighted by `word_weights` of the table, and those of a unit scaled to
+        the L2 norm bound, in fixed point. Only with order 2.
     first_expected : int or None, default=None
         Number of the first round of `ExpectedTopics`, if there is one. Only with order None.
 
@@ -57,10 +58,11 @@ class GibbsEStep:
         self, X, units=None, *, n_topics, order, priors, n_sweeps, soft_counts, first_expected=None, randomness,
         n_threads, first_document=0,
     ):  # fmt: skip
+        self._documents = CutDocuments(X, units, max_length=None, key=None) if soft_counts else None
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
         self._unit, self._order = unit_of_documents(units), order
-        self._exact, self._words = order is None, X if soft_counts else None
+        self._exact = order is None
         self._weight = None if order is None or soft_counts else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32) if order is None else None  # running counts
@@ -72,7 +74,7 @@ class GibbsEStep:
 
     def collect(self, query, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
-        table = query.table
+        table, units = query.table, active
         self_count = 1.0 if self._exact else 0.0
         active = None if active is None else active[self._unit]
         key, n_threads = self._randomness.key, self._n_threads
@@ -90,8 +92,8 @@ class GibbsEStep:
                 self.priors.update(round_, partial(self._tokens.document_topics, n_threads), self._sum)
             return self._sum
         found = np.zeros(self._shape, np.int64)
-        if self._words is not None:
-            self._sum_soft_counts(found, table, alpha, beta, active)
+        if self._documents is not None:
+            self._sum_soft_counts(found, table, alpha, beta, units)
         else:
             weight = self._weight if active is None else self._weight * active
             self._tokens.sum_weighted(found, weight, n_threads)
@@ -99,15 +101,15 @@ class GibbsEStep:
 
     def _sum_soft_counts(self, found, table, alpha, beta, active):
         """Add to the sum the words' probabilities of topics, given the documents' topic counts."""
-        X, mass = self._words, total(table, axis=0) + len(table) * beta
+        mass = total(table, axis=0) + len(table) * beta
         table = np.ascontiguousarray(table, np.float32)
         rows = expected_topics(table, mean(mass) / mass, beta + HALF, self._n_threads)
-        documents = np.arange(X.shape[0]) if active is None else np.flatnonzero(active)
-        e_step(
-            X.indptr, X.indices, X.data, documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0, 0.0,
-            found, self._n_threads,
-            word_weight=word_weights(table), state=self._tokens.document_topics(self._n_threads), given=True,
-        )  # fmt: skip
+        for X, documents, units in self._documents.by_unit(active):  # one part: all are in memory
+            e_step(
+                X.indptr, X.indices, X.data, documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0,
+                0.0, found, self._n_threads, word_weight=word_weights(table),
+                state=self._tokens.document_topics(self._n_threads), given=True, units=units,
+            )  # fmt: skip
 
     def arrays(self):
         """Return the hidden state."""

@@ -43,7 +43,7 @@ class VariationalEStep:
         Whether each token counts TOKEN_WEIGHT, without a bound.
     max_norm : float or None
         Bound on the L2 norm of a unit's word counts, which is NORM_BOUND in fixed point. None: the soft counts of each
-        document are scaled to the norm bound; for users their word counts are, which bounds the soft counts.
+        unit, of all of its documents together, are scaled to the norm bound.
     max_length : int or None
         As in `cut_documents`.
     max_iter : int
@@ -67,8 +67,8 @@ class VariationalEStep:
     ):  # fmt: skip
         self._shape, self.priors = (X.shape[1], n_topics), priors
         self._max_iter, self._tol, self._relaxation, self._exact = max_iter, tol, relaxation, exact
-        self._norm = NORM_BOUND if units is None and max_norm is None and not exact else 0
-        self._least = None if exact or self._norm else max_norm or 1.0
+        self._norm = NORM_BOUND if max_norm is None and not exact else 0
+        self._least = None if exact or self._norm else max_norm
         self._n_threads, self._weighted, self._collapsed = n_threads, weighted, collapsed
         self._remembers, self._state = remember, None  # memory is taken in the first round: there may be none
         self._documents = CutDocuments(
@@ -77,13 +77,17 @@ class VariationalEStep:
         self.n_units = self._documents.n_units
 
     def _parts(self, active):
-        """Yield (documents, weights, numbers of the active ones among them): all that are in memory, or blocks."""
+        """Yield (documents, weights, numbers of active ones, units): all that are in memory, or blocks."""
         documents = self._documents
+        if self._norm:
+            for X, rows, units in documents.by_unit(active):
+                yield X, None, rows, units
+            return
         if active is not None and documents.unit is not None:
             active = active[documents.unit]
         for numbers, X in documents.blocks(active):
             weight = None if self._least is None else documents.weights(X, numbers, 2, self._least)
-            yield X, weight, np.arange(len(numbers)) if active is None else np.flatnonzero(active[numbers])
+            yield X, weight, np.arange(len(numbers)) if active is None else np.flatnonzero(active[numbers]), None
 
     def collect(self, query, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""
@@ -103,11 +107,12 @@ class VariationalEStep:
         more = HALF if self._collapsed else 0.0  # CVB0 has counts themselves
         expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta + more, self._n_threads)
         word_weight = word_weights(table) if self._weighted else None
-        for X, weight, documents in self._parts(active):
+        for X, weight, documents, units in self._parts(active):
             e_step(
                 X.indptr, X.indices, X.data, documents, expected, alpha.astype(np.float32), weight, TOKEN_WEIGHT,
                 self._norm, self._max_iter, self._tol, LEAST_COUNTS, counts, self._n_threads,
                 word_weight=word_weight, state=self._state, collapsed=self._collapsed, relaxation=self._relaxation,
+                units=units,
             )  # fmt: skip
         if infers:
             self.priors.update(round_, self._state, counts / TOKEN_WEIGHT)

@@ -246,9 +246,9 @@ class PrivateCGSLDA(BaseRoundsModel):
             return None
         return plan.law.norm
 
-    def _soft_counts(self, plan, data):
+    def _soft_counts(self, plan):
         """Whether documents contribute expected topic counts in place of drawn topics."""
-        return self._order(plan) == 2 and not data.grouped
+        return self._order(plan) == 2
 
     def _lists_topics(self, plan):
         """Whether words list their topics, in place of a number for each topic."""
@@ -280,7 +280,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         options = {"n_topics": self.n_components, "priors": priors, "n_sweeps": n_sweeps}
         if self._lists_topics(plan):
             return partial(ListedEStep, first_expected=self._first_expected(plan), **options)
-        options["soft_counts"] = self._soft_counts(plan, data)
+        options["soft_counts"] = self._soft_counts(plan)
         if self._adaptive():
             return partial(AdaptiveEStep, make=partial(StartedGibbsEStep, **options))
         return partial(GibbsEStep, order=order, first_expected=self._first_expected(plan), **options)
@@ -293,6 +293,6 @@ class PrivateCGSLDA(BaseRoundsModel):
             return ExactTables(shape, plan, priors, self._first_expected(plan), lists)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
-            return Knowledge(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
-        options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
+            return Knowledge(shape, plan, key, **options)
+        options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan) else {}
         return SmoothedTables(shape, plan, key, **options)

@@ -544,9 +544,9 @@ class VIPSLDA(BaseRoundsModel):
         """Whether documents go on from their topics of the last round: not on disk, and not in streams."""
         return self._private_batch(plan) and not isinstance(data.documents, DiskCounts)
 
-    def _weighted(self, plan, data):
-        """Whether rare words weigh more: not where the bound is on word counts, for users and with `max_norm`."""
-        return self._private_batch(plan) and not data.grouped and self.max_norm is None
+    def _weighted(self, plan):
+        """Whether rare words weigh more: not where the bound is on word counts."""
+        return self._private_batch(plan) and self.max_norm is None
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)
@@ -571,7 +571,7 @@ class VIPSLDA(BaseRoundsModel):
             max_iter=self.max_doc_update_iter or self._updates(plan, remember),
             tol=self.mean_change_tol,
             remember=remember or self._infers_without_noise(),
-            weighted=self._weighted(plan, data),
+            weighted=self._weighted(plan),
             collapsed=self._adaptive() or (plan.noiseless and self.learning_method == "batch"),
         )
         if not self._adaptive():
@@ -595,10 +595,10 @@ class VIPSLDA(BaseRoundsModel):
         if self.learning_method == "online":
             steps = self.learning_offset, self.learning_decay
             return OnlineTables(shape, self._rate(), key, bound, *steps, GAMMA_SHAPE, plan.deviation(0))
-        weighted = self._weighted(plan, data)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
-            return Knowledge(shape, plan, key, weighted=weighted, **options)
+            return Knowledge(shape, plan, key, **options)
+        weighted = self._weighted(plan)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 

@@ -11,8 +11,7 @@ from skdplda._checks import kind_of
 from skdplda._types import Sequence
 from skdplda._validation import check_is_fitted
 from skdplda.priors._public import RESERVED, PublicPrior, WordPrior
-from skdplda.privacy import Status
-from skdplda.privacy._randomness import Randomness, is_guessable_seed
+from skdplda.privacy import Randomness, Status, is_guessable_seed
 
 
 def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | None = None) -> Any:

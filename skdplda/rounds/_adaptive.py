@@ -61,11 +61,10 @@ ENOUGH_IF_SCARCE, SCARCE_SIGNAL = 2.0, 100.0
 PRIORS = (1.0, 5.0, 25.0)
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the
 # whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in
-# [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
-FEWEST, FEWEST_HELPED, HELPED, HELPED_USERS = 8, 2, 6.0, 18.0
-# Topics that are kept apart, over the root of the signal of all together; the others have the word frequencies. Fewer
-# where users are the units: their contributions are bounded as if all their words were in one topic.
-APART, APART_USERS, FEWEST_APART = 1.0, 0.36, 2
+# [FEWEST_HELPED, MOST_ROUNDS]. Chosen on KOS and Enron's senders.
+FEWEST, FEWEST_HELPED, HELPED = 8, 2, 6.0
+# Topics that are kept apart, over the root of the signal of all together; the others have the word frequencies.
+APART, FEWEST_APART = 1.0, 2
 # As many topics as the others weigh at most, where documents vote and where they are read: they are all alike.
 MOST_OTHERS = 10
 # The signals below which no topics are tried, of each of at most so many: all that is left goes to the word
@@ -210,9 +209,9 @@ class Knowledge:
     """What the releases prove; post-processing of these and of public values.
 
     `shape` is (n_words, n_topics); `plan` has the noise of the whole budget; `key` is that of the first table.
-    `weighted` says whether contributions to topics are weighted by `word_weights` of the table, which those of users
-    are not. `n_rounds` are topic rounds, None lets the signal decide; `prior` is a `WordPrior` or None; `first_prior`
-    is the mean of the prior of topic proportions, if documents vote for a multiple of it at the end, or None.
+    Contributions to topics are weighted by `word_weights` of the table. `n_rounds` are topic rounds, None lets the
+    signal decide; `prior` is a `WordPrior` or None; `first_prior` is the mean of the prior of topic proportions, if
+    documents vote for a multiple of it at the end, or None.
 
     Attributes
     ----------
@@ -232,9 +231,9 @@ class Knowledge:
         What the prior of topic proportions is multiplied with; 1 where topics do not pay.
     """
 
-    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, prior=None, first_prior=None):
+    def __init__(self, shape, plan, key, *, n_rounds=None, prior=None, first_prior=None):
         self.prior = prior = WordPrior() if prior is None else prior
-        self.shape, self._plan, self._weighted = shape, plan, weighted
+        self.shape, self._plan = shape, plan
         self.first_prior, self._given_rounds, self.forget = first_prior, n_rounds, FORGET
         self.table = self._start = initial_table(shape, key, GAMMA_SHAPE)
         self._public = floor_of(prior.frequencies)
@@ -274,8 +273,7 @@ class Knowledge:
             return self._given_rounds
         if self.vectors is None:
             return int(np.clip(np.rint(START + self.signal / STEP), FEWEST, MOST_ROUNDS))
-        step = HELPED if self._weighted else HELPED_USERS
-        return int(np.clip(np.rint(self.signal / step), FEWEST_HELPED, MOST_ROUNDS))
+        return int(np.clip(np.rint(self.signal / HELPED), FEWEST_HELPED, MOST_ROUNDS))
 
     def _note_frequencies(self, sums, deviation):
         """Note what released sums of words prove of their frequencies, whatever scale they are on.
@@ -307,8 +305,7 @@ class Knowledge:
         self.frequencies = self.proven_frequencies()
         signal = max(total(words) / math.sqrt(n_words) / self.deviation(1.0), 0.0)
         n_seeded = len(self.prior.names)
-        apart = APART if self._weighted else APART_USERS
-        self.n_apart = min(max(round(apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
+        self.n_apart = min(max(round(APART * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
         self.signal, self._start = signal / self.n_apart, self._start[:, : self.n_apart]
         self._sum = self._sum[:, : self.n_apart]
         self.seed_topics(self.starting(replace(self.prior, vectors=None)))  # not asked yet
@@ -338,7 +335,7 @@ class Knowledge:
 
     def clusters(self):
         """Return the query for the first topics by the clusters of documents."""
-        return ClusterCounts(self.scaled_vectors(), self.centres, self._word_weights() if self._weighted else None)
+        return ClusterCounts(self.scaled_vectors(), self.centres, self._word_weights())
 
     def votes(self):
         """Return the query whether topics pay, of topics as released so far, mixed with the word frequencies."""
@@ -353,7 +350,7 @@ class Knowledge:
         """Return what documents vote on: topics, what is left in them of a contribution, and its words' weights."""
         counts, left = self._shrunk()
         counts, left = together(counts[:, : self.n_apart + MOST_OTHERS], left, self.proven_frequencies())
-        return {"table": counts, "left": left, "word_weights": self._word_weights() if self._weighted else None}
+        return {"table": counts, "left": left, "word_weights": self._word_weights()}
 
     def note_frequent(self, sums, frequent, share):
         """Take topics of the frequent words; the others are in each topic as often as in all, or as its seeds say."""
@@ -389,8 +386,7 @@ class Knowledge:
 
     def _word_weights(self, some=slice(None)):
         """Return the weights of words, or of some, in the contributions to the next round of topics."""
-        table = self.table[some, : self.n_apart]
-        return word_weights(table) if self._weighted else np.ones(len(table), np.float32)
+        return word_weights(self.table[some, : self.n_apart])
 
     def scaled(self, table):
         """Return a table whose words have the word frequencies, and whose mean cell is CELL.

@@ -53,8 +53,8 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
 
     `counts`, (n_words, n_topics), are topics in norms of a contribution, and `left` the part of what is contributed to
     a cell that is in them. Topics beyond those of `left` are the word frequencies: of a word they lose as much, for its
-    size, as the others together. A contribution has norm 1, with words weighted by `word_weights`; or, where these are
-    None, a token of a document has `scale`, (n_documents,).
+    size, as the others together. What a document contributes has norm `scale`, (n_documents,), with words weighted by
+    `word_weights`; or, where these are None, each of its tokens has.
     """
     topics, document = counts / total(counts, axis=0), documents_of(X)
     rows, _, place = word_rows(np.ascontiguousarray(topics.T), X.indices.astype(np.int32, copy=False), n_threads)
@@ -63,7 +63,7 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
     own *= (X.data / np.maximum(total(own, axis=1), 1e-300))[:, None]
     if word_weights is not None:
         squares = (word_weights[X.indices] ** 2.0) * total(own * own, axis=1)
-        scale = 1 / np.sqrt(np.maximum(np.bincount(document, squares, X.shape[0]), 1e-300))
+        scale = scale / np.sqrt(np.maximum(np.bincount(document, squares, X.shape[0]), 1e-300))
     own *= scale[document][:, None]
     cells, n_apart = counts[X.indices], left.shape[1]
     own[:, :n_apart] *= left[X.indices]

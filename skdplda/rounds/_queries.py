@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, weighted_words
-from skdplda.rounds._held_out import gains_of_unseen, own_parts
+from skdplda.rounds._held_out import documents_of, gains_of_unseen, own_parts
 
 __all__ = [
     "BLEND",
@@ -259,13 +259,13 @@ class ClusterCounts(Query):
     ----------
     vectors, centres
         As in `VectorSums`.
-    word_weights : ndarray of shape (n_words,) or None
-        Of words in a contribution; None where users are the units.
+    word_weights : ndarray of shape (n_words,)
+        Of words in a contribution.
     """
 
     vectors: Any
     centres: Any
-    word_weights: Any = None
+    word_weights: Any
     kind = "clusters"
     lemma = "adaptive, Lemma 4"
 
@@ -277,21 +277,34 @@ class ClusterCounts(Query):
     def collect(self, e_step):
         """Return the sum, before noise."""
         sums = Contributions(self.shape)
-        for numbers, X in e_step.documents.blocks():
-            of_users = self.word_weights is None
-            user_scale = e_step.documents.weights(X, numbers, 2).astype(np.float64) if of_users else None
+        if e_step.documents.unit is not None:
+            self._add_users(sums, e_step.documents, e_step.n_units)
+            return sums.bounded()
+        for _, X in e_step.documents.blocks():
             for rows in chunks(X.shape[0], self.shape[1], X.indptr):
-                self._add(sums, X[rows].astype(np.float64), user_scale[rows] if of_users else None)
+                self._add(sums, X[rows].astype(np.float64))
         return sums.bounded()
 
-    def _add(self, sums, counts, scale):
+    def _add_users(self, sums, documents, n_units):
+        """Add the contributions of users, whose documents are scaled together."""
+        done = 0
+        for X, rows, units in documents.by_unit():
+            ends = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows])])[units]  # entries up to each user
+            for some in chunks(len(units) - 1, self.shape[1], ends):
+                counts = X[rows[units[some.start] : units[some.stop]]].astype(np.float64)
+                user = np.repeat(np.arange(some.start, some.stop), np.diff(units[some.start : some.stop + 1]))
+                document = documents_of(counts)
+                values = (counts.data * self.word_weights[counts.indices])[:, None] * divided(counts, self)[1][document]
+                sums.add_scaled(values, counts.indices, done + user[document], n_units)
+            done += len(units) - 1
+
+    def _add(self, sums, counts):
         """Add the contributions of some documents."""
         _, clusters = divided(counts, self)
-        if scale is None:
-            counts = sp.csr_array(counts * self.word_weights)
-            clusters = normalized_rows(clusters)
-            norm = np.sqrt(total(counts.multiply(counts).tocsr(), axis=1))
-            scale = NORM_BOUND * (1 - MARGIN) / np.maximum(norm, 1e-300)
+        counts = sp.csr_array(counts * self.word_weights)
+        clusters = normalized_rows(clusters)
+        norm = np.sqrt(total(counts.multiply(counts).tocsr(), axis=1))
+        scale = NORM_BOUND * (1 - MARGIN) / np.maximum(norm, 1e-300)
         document = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         values = np.trunc((counts.data * scale[document])[:, None] * clusters[document])
         sums.add_whole(values, counts.indices, document, counts.shape[0])
@@ -309,15 +322,15 @@ class TopicVotes(Votes):
         The public table, in norms of a contribution.
     left : ndarray of shape (n_words, at most n_topics)
         What of a contribution to a cell is left in the table, but for the last topics, which are the word frequencies.
-    word_weights : ndarray of shape (n_words,) or None, default=None
-        Of words in a contribution; None where users are the units.
+    word_weights : ndarray of shape (n_words,)
+        Of words in a contribution.
     blend : float, default=1.0
         Part of the topics in a mixture with the word frequencies, which votes are about.
     """
 
     table: Any
     left: Any
-    word_weights: Any = None
+    word_weights: Any
     blend: float = 1.0
     kind = "votes"
     lemma = "adaptive, Lemma 2"
@@ -346,7 +359,7 @@ class PriorVotes(Votes):
     table: Any
     left: Any
     priors: Any
-    word_weights: Any = None
+    word_weights: Any
     kind = "priors"
     lemma = "adaptive, Lemma 7"
 
@@ -367,10 +380,10 @@ class PriorVotes(Votes):
 
 def own_of(query, X, e_step, numbers, prior):
     """Return what gives, of some rows of X, what these have added to the table: `own` of `gains_of_unseen`."""
-    scale = e_step.documents.weights(X, numbers, 2) / NORM_BOUND if query.word_weights is None else None
+    shares = e_step.documents.shares(numbers)
 
     def own(rows):
-        given = query.left, query.word_weights, None if scale is None else scale[rows]
+        given = query.left, query.word_weights, shares[rows]
         return own_parts(X[rows], query.table, *given, prior, e_step.n_threads)
 
     return own
