@@ -693,8 +693,8 @@ MUTANTS = [
     # --- PCTD ---
     Mutant(
         "segments contribute above the bound",
-        "counts.data / damped.data[cell] * (weight[document] * (1 - MARGIN))",
-        "counts.data / damped.data[cell] * (weight[document] * (1 + 1e-3))",
+        "scaled_sums(*self._cells, self._responsibilities, NORM_BOUND, found, self._n_threads)",
+        "scaled_sums(*self._cells, self._responsibilities, NORM_BOUND + NORM_BOUND // 64, found, self._n_threads)",
         "a contribution is larger than the sensitivity",
         "test_pctd test_audit",
     ),
@@ -1474,10 +1474,17 @@ MUTANTS = [
     ),
     Mutant(
         "responsibilities of segments not truncated",
-        "out[w, k] += <total_type>(value * r[segments[i], k])",
-        "out[w, k] += <total_type>(value * r[segments[i], k] + 0.5)",
+        "whole = <long long>(cell[k] * scale)",
+        "whole = <long long>(cell[k] * scale + 0.5)",
         "a contribution is larger than the sensitivity",
         "test_mixture test_pctd test_audit",
+    ),
+    Mutant(
+        "a user's segments are scaled document by document",
+        "cells, cell = np.unique(unit[document] * X.shape[1] + counts.col, return_inverse=True)",
+        "cells, cell, n_units = np.unique(document * X.shape[1] + counts.col, return_inverse=True) + (len(X),)",
+        "a user contributes as much as its documents together",
+        "test_pctd",
     ),
     Mutant(
         "published sweep, self-count",

@@ -12,7 +12,7 @@ INTERNALS = {
     "_kernels._foldin_rows": "LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows",
     "_kernels._gibbs": "TokenBlocks",
     "_kernels._listed": "ListedTokens",
-    "_kernels._mixture": "responsibilities, word_sums",
+    "_kernels._mixture": "responsibilities, scaled_sums",
     "_kernels._noise": "* as noise_kernel, keystream",
     "_kernels._partition": "* as partition_kernel",
     "_kernels._released": "count_topics, order_tokens, released_sweep",
@@ -43,8 +43,7 @@ INTERNALS = {
     "esteps._sharded": "PartialEStep",
     "esteps._variational": "REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep",
     "rounds._bounds": (
-        "* as bounds, MOST_TOKENS, bounded_elsewhere, equal_contributions, shortened, some_tokens, total_of, "
-        "unit_weights, word_weights"
+        "* as bounds, MOST_TOKENS, bounded_elsewhere, shortened, some_tokens, total_of, unit_weights, word_weights"
     ),
     "rounds._queries": (
         "ClusterCounts, PriorVotes, TopicVotes, VectorSums, VectorVotes, WordTotals, divided, normalized_rows"

@@ -18,7 +18,7 @@ from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._listed import ListedTokens
-from skdplda._kernels._mixture import responsibilities, word_sums
+from skdplda._kernels._mixture import responsibilities, scaled_sums
 from skdplda._kernels._noise import expm1, keystream, rough
 from skdplda._kernels._partition import fill_first, fill_gaussian, fill_level, reroute, share_equally, truncate
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
@@ -149,10 +149,10 @@ def mixture():
     rng = np.random.default_rng(0)
     indptr, indices, counts, (n_units, _) = corpus(40, 60)
     r = quotients(rng, (60, 9))
-    for dtype in (np.int64, np.float64):
-        out = np.empty((n_units, 9), dtype)
-        word_sums(indptr.astype(np.int64), indices, counts.astype(float), r, out, 1)
-        yield out
+    out, words = np.empty((n_units, 9), np.int64), np.random.default_rng(1).permutation(n_units).astype(np.int32)
+    units = np.array([0, 1, 1, 20, n_units])
+    scaled_sums(units, indptr.astype(np.int64), indices, counts.astype(float), words, r, 1 << 20, out, 1)
+    yield out
 
 
 def segments():

@@ -1,9 +1,11 @@
 """The kernel of mixtures of semantic units, against numpy."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import responsibilities, word_sums
+from internals import responsibilities, scaled_sums
 from scipy.special import logsumexp
 
 
@@ -82,14 +84,44 @@ def test_topics_that_are_no_numbers_contribute_nothing(bad, n_updates):
     np.testing.assert_allclose(theta.sum(), 1)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.float64])
-def test_sums_by_word(dtype):
+def cells(rng):
+    """Return a cell-segment matrix, the cells of units, and words of cells."""
+    values = sp.csr_array(rng.poisson(0.3, size=(30, 50)) * rng.uniform(0, 100, size=(30, 50)))
+    units = np.array([0, 1, 1, 9, 21, 30])
+    words = np.concatenate([rng.permutation(20)[:n] for n in np.diff(units)]).astype(np.int32)
+    return values, units, words
+
+
+def sums_of(values, units, words, r, norm, n_threads=1):
+    out = np.full((20, r.shape[1]), 77, np.int64)
+    indices = values.indptr.astype(np.int64), values.indices.astype(np.int32)
+    scaled_sums(units, *indices, values.data, words, r, norm, out, n_threads)
+    return out
+
+
+@pytest.mark.parametrize("norm", [1, 1000, 2**20, 2**24])
+def test_sums_of_units_are_scaled_to_the_norm(norm):
     rng = np.random.default_rng(0)
-    values = sp.csr_array(rng.poisson(0.3, size=(20, 50)) * rng.uniform(0, 100, size=(20, 50)))
-    r = rng.dirichlet(np.ones(4), 50)
-    dense = values.toarray()[:, :, None] * r
-    expected = np.trunc(dense).sum(axis=1) if dtype == np.int64 else dense.sum(axis=1)
-    for n_threads in (1, 2):
-        out = np.full((20, 4), 77, dtype)
-        word_sums(values.indptr.astype(np.int64), values.indices.astype(np.int32), values.data, r, out, n_threads)
-        np.testing.assert_allclose(out, expected, rtol=1e-13)
+    (values, units, words), r = cells(rng), rng.dirichlet(np.ones(4), 50)
+    expected = np.zeros((20, 4))
+    for first, last in pairwise(units):
+        x = (values @ r)[first:last]
+        expected[words[first:last]] += np.trunc(norm * (1 - 1e-9) / max(np.linalg.norm(x), 1e-300) * x)
+    for n_threads in (1, 2, 7):
+        np.testing.assert_allclose(sums_of(values, units, words, r, norm, n_threads), expected, atol=1e-6)
+    assert expected.any() == (norm > 1)
+
+
+@pytest.mark.parametrize("worst", [0.0, 1e-320, 1e-160, 1.0, 1e160, 1e300, np.inf, np.nan])
+def test_no_unit_exceeds_the_norm_or_moves_others(worst):
+    rng = np.random.default_rng(1)
+    (values, units, words), r = cells(rng), rng.dirichlet(np.full(4, 0.1), 50)
+    values.data[values.indptr[9] : values.indptr[21]] *= worst  # of the fourth unit
+    without = sums_of(values, np.array([0, 1, 1, 9, 9, 30])[[0, 1, 3]], words, r, 2**20)
+    rest = sums_of(values, np.array([21, 30]), words, r, 2**20)
+    own = sums_of(values, units, words, r, 2**20) - without - rest
+    square = sum(int(n) ** 2 for n in own.ravel())
+    assert square <= 2**40 and own.min() >= 0
+    assert square > 0.999 * 2**40 or worst != 1.0
+    with pytest.raises(ValueError, match="norm must be"):
+        sums_of(values, units, words, r, 2**25)

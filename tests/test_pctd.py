@@ -15,7 +15,6 @@ from internals import (
     SmoothedTables,
     check_groups,
     consistent,
-    equal_contributions,
     pctd,
     shortened,
 )
@@ -69,13 +68,13 @@ def quiet(model, X, **arguments):
 
 
 def e_step(X, n_topics=3, **options):
-    settings = {"order": 2, "alpha": np.full(3, 0.1), "beta": 0.01, "n_updates": 10, "n_threads": 1}
+    settings = {"bounded": True, "alpha": np.full(3, 0.1), "beta": 0.01, "n_updates": 10, "n_threads": 1}
     return SegmentEStep(X, n_topics=n_topics, **settings | options)
 
 
 def em(X, n_topics, n_rounds, similarity=None, tau=0.0):
     """Run EM without priors; return the likelihood before each round, the last table, and the proportions."""
-    step = e_step(X, n_topics, order=None, alpha=np.full(n_topics, NOTHING), beta=NOTHING, n_updates=1)
+    step = e_step(X, n_topics, bounded=False, alpha=np.full(n_topics, NOTHING), beta=NOTHING, n_updates=1)
     tables = LastTable((X.shape[1], n_topics), 7, similarity, tau)
     likelihood = []
     for round_ in range(n_rounds):
@@ -162,26 +161,23 @@ def test_planted_topics_are_found(planted):
 @pytest.mark.parametrize("groups", [None, np.arange(40) // 3])
 @pytest.mark.parametrize("concentration", [0.01, 1.0])
 def test_no_contribution_exceeds_the_grid(units, groups, concentration):
-    rng = np.random.default_rng(0)
+    """Nor is it much below it, for whoever has words; and the sum is that of the contributions."""
     members = check_groups(groups, len(units))
-    weighted = equal_contributions(units, members, 2).toarray()
-    r = rng.dirichlet(np.full(3, concentration), units.n_units)
-    terms = np.trunc(weighted[:, :, None] * r[:, None, :])
-    norms = []
+    query = TopicWordCounts(np.random.default_rng(0).gamma(concentration, size=(25, 3)).astype(np.float32) + 1e-6)
+    parts = []
     for documents in np.split(members[1], members[0][1:-1]):
-        own = np.concatenate([np.arange(units.start[d], units.start[d + 1]) for d in documents])
-        norms.append(np.linalg.norm(terms[own].sum(axis=0)))
-    norms = np.array(norms)
-    assert norms.max() <= NORM_BOUND
-    largest = [np.linalg.norm(weighted[units.start[d] : units.start[d + 1]].sum(axis=0)) for d in range(40)]
-    if groups is None:  # nor are they much below it, for whoever has words
-        np.testing.assert_allclose([n for n in largest if n], NORM_BOUND, rtol=1e-5)
+        alone = check_groups(np.zeros(len(documents), int), len(documents))
+        parts.append(e_step(units[documents], units=alone).collect(query, 0, None).total)
+        has_words = units[documents].counts.nnz > 0
+        assert (0.99999 * NORM_BOUND if has_words else 0) <= np.linalg.norm(parts[-1]) <= NORM_BOUND
+    whole = e_step(units, units=None if groups is None else members, n_threads=2).collect(query, 0, None).total
+    np.testing.assert_array_equal(whole, sum(parts))
 
 
 def test_a_repeated_word_counts_its_square_root():
-    X = UnitMatrix([0, 2], [[3, 0, 1], [1, 1, 0]])
-    weighted = equal_contributions(X, check_groups(None, 1), 2).toarray() / NORM_BOUND
-    np.testing.assert_allclose(weighted, np.array([[1.5, 0, 1], [0.5, 1, 0]]) / 6**0.5, rtol=1e-5)
+    X, query = UnitMatrix([0, 2], [[3, 0, 1], [1, 1, 0]]), TopicWordCounts(np.ones((3, 3), np.float32))
+    words = e_step(X).collect(query, 0, None).total.sum(axis=1) / NORM_BOUND  # all topics are alike
+    np.testing.assert_allclose(words, np.array([2, 1, 1]) / 6**0.5 * 3**0.5, rtol=1e-5)
 
 
 def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
@@ -417,12 +413,13 @@ def test_a_document_whose_counts_wrap_around_stays_within_the_norm(last):
     units = UnitMatrix([0, 1, 4, 5], [[1, 2], [most, 0], [most, 1], [last, 0], [3, 0]])
     for groups in (None, [0, 1, 1]):
         privacy_units = check_groups(groups, 3)
-        weighted = equal_contributions(units, privacy_units, 2)
-        documents = np.repeat(np.arange(3), np.diff(units.start))
-        unit = (np.arange(3) if groups is None else np.array(groups))[documents]
-        words = np.zeros((unit.max() + 1, 2))
-        np.add.at(words, unit, weighted.toarray())
-        assert (np.linalg.norm(words, axis=1) <= NORM_BOUND).all()
+        query = TopicWordCounts(np.array([[1, 2, 3], [3, 2, 1]], np.float32))
+        whole = e_step(units, units=privacy_units).collect(query, 0, None).total
+        rest = (
+            e_step(units[1:], units=check_groups(None if groups is None else [1, 1], 2)).collect(query, 0, None).total
+        )
+        assert sum(int(n) ** 2 for n in (whole - rest).ravel()) <= NORM_BOUND**2
+        assert whole.min() >= 0 and np.linalg.norm(rest) <= (2 if groups is None else 1) * NORM_BOUND
     with_it = PCTD(2, epsilon=1.0, max_iter=3, random_state=0)
     with pytest.warns(PrivacyLeakWarning):
         table = with_it.fit(units).components_

@@ -76,7 +76,7 @@ def test_the_shortcut_in_the_fit_is_dense_noise_on_the_counts():
     n_samples, sums = 4000, []
     for seed in range(n_samples):
         step = NoisySegmentEStep(
-            X, n_topics=2, order=None, alpha=np.full(2, 0.1), beta=0.01, n_updates=1, n_threads=1,
+            X, n_topics=2, bounded=False, alpha=np.full(2, 0.1), beta=0.01, n_updates=1, n_threads=1,
             sigma=0.5, support="all", randomness=Randomness(seed),
         )  # fmt: skip
         sums.append(step.collect(TopicWordCounts(table), 0, None).ravel().copy())

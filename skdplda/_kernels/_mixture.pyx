@@ -1,17 +1,13 @@
-"""EM for mixtures of segments of documents: responsibilities by document, sums by word."""
+"""EM for mixtures of segments of documents: responsibilities by document, sums of bounded contributions."""
 
-from cython.parallel cimport prange
+from cython.parallel cimport parallel, prange, threadid
+from libc.math cimport sqrt
 
 import numpy as np
 
 from skdplda._kernels._simd cimport choose_simd
 
-__all__ = ["responsibilities", "word_sums"]
-
-ctypedef fused total_type:
-    long long
-    double
-
+__all__ = ["responsibilities", "scaled_sums"]
 
 cdef extern from "segment_dispatch.h" nogil:
     void segment_likelihoods(
@@ -99,31 +95,85 @@ def responsibilities(
             )
 
 
-def word_sums(
-    const long long[::1] start,  # IN    the word-segment matrix in CSR form
+cdef double add_cell(
+    const long long *start, const int *segments, const double *values, const double[:, ::1] r, double scale, double *cell,
+    long long *out, int sign,
+) noexcept nogil:
+    """Add a cell's row times the scale, rounded down, to `out`, if given; return the sum of its squares, rounded if so."""
+    cdef Py_ssize_t n_topics = r.shape[1], k
+    cdef long long i, whole
+    cdef double square = 0
+    for k in range(n_topics):
+        cell[k] = 0
+    for i in range(start[0], start[1]):
+        for k in range(n_topics):
+            cell[k] += values[i] * r[segments[i], k]
+    if out == NULL:
+        for k in range(n_topics):
+            square += cell[k] * cell[k]
+        return square
+    for k in range(n_topics):
+        whole = <long long>(cell[k] * scale)
+        square += <double>whole * <double>whole
+        out[k] += sign * whole
+    return square
+
+
+cdef void add_unit(
+    const long long *units, const long long *start, const int *segments, const double *values, const int *words,
+    const double[:, ::1] r, double norm, double *cell, long long *out,
+) noexcept nogil:
+    """Add what a unit contributes; take it back if its norm, which is exact, were above the bound."""
+    cdef Py_ssize_t n_topics = r.shape[1]
+    cdef long long i
+    cdef double square = 0, scale
+    for i in range(units[0], units[1]):
+        square += add_cell(&start[i], segments, values, r, 0, cell, NULL, 0)
+    if not 0 < square < 1e300:
+        return
+    scale, square = norm * (1 - 1e-9) / sqrt(square), 0
+    for i in range(units[0], units[1]):
+        square += add_cell(&start[i], segments, values, r, scale, cell, &out[words[i] * n_topics], 1)
+    if not square <= norm * norm:
+        for i in range(units[0], units[1]):
+            add_cell(&start[i], segments, values, r, scale, cell, &out[words[i] * n_topics], -1)
+
+
+def scaled_sums(
+    const long long[::1] units,  # IN    (n_units + 1,) the cells of each privacy unit: a word of it each
+    const long long[::1] start,  # IN    (n_cells + 1,) the cell-segment matrix in CSR form
     const int[::1] segments,     # IN
-    const double[::1] values,    # IN
-    const double[:, ::1] r,      # IN    (n_segments, K)
-    total_type[:, ::1] out,      # OUT   (n_words, K)
+    const double[::1] values,    # IN    not negative
+    const int[::1] words,        # IN    (n_cells,)
+    const double[:, ::1] r,      # IN    (n_segments, K), in [0, 1]
+    long long norm,              # of what a unit contributes, at most 2**24
+    long long[:, ::1] out,       # OUT   (n_words, K)
     int n_threads,
 ):
-    """M-step: for each word, what its occurrences add to the topics.
+    """M-step: what privacy units add to words and topics, each scaled to the norm in whole numbers.
 
-    Integer sums round every term towards zero. A word's terms have a fixed order: the result is the same for any
-    number of threads. Indices are not checked.
+    Units do not see each other: the result is the same for any number of threads. A unit whose numbers are not finite
+    adds nothing. Indices are not checked, and no unit has a word twice.
 
-    Equivalent to, for the (n_words, n_segments) matrix of `values`::
+    Equivalent to, for the (n_cells, n_segments) matrix of `values` and the cells `u` of each unit::
 
-        out[w] = sum(np.trunc(values[w, u] * r[u]) for u)   # int64
-        out = values @ r                                    # float64
+        x = values[u] @ r
+        out[words[u]] += np.trunc(norm / np.linalg.norm(x) * x)
     """
-    cdef Py_ssize_t n_words = start.shape[0] - 1, n_topics = r.shape[1], w, k
-    cdef long long i
-    cdef double value
-    for w in prange(n_words, nogil=True, schedule="dynamic", chunksize=16, num_threads=n_threads):
-        for k in range(n_topics):
-            out[w, k] = 0
-        for i in range(start[w], start[w + 1]):
-            value = values[i]
-            for k in range(n_topics):
-                out[w, k] += <total_type>(value * r[segments[i], k])
+    cdef Py_ssize_t n_units = units.shape[0] - 1, n_topics = r.shape[1], u
+    cdef long long *target
+    cdef double *scratch
+    if not 0 < norm <= 2**24:
+        raise ValueError("norm must be in [1, 2**24]")
+    out[:] = 0
+    if segments.shape[0] == 0:
+        return
+    n_threads = max(1, min(n_threads, n_units))
+    cdef long long[:, :, ::1] others = np.zeros((n_threads - 1, out.shape[0], n_topics), np.int64)
+    cdef double[:, ::1] cells = np.empty((n_threads, n_topics + 16))
+    with nogil, parallel(num_threads=n_threads):
+        target = &out[0, 0] if threadid() == 0 else &others[threadid() - 1, 0, 0]
+        scratch = &cells[threadid(), 0]
+        for u in prange(n_units, schedule="dynamic", chunksize=16):
+            add_unit(&units[u], &start[0], &segments[0], &values[0], &words[0], r, norm, scratch, target)
+    np.add(out, np.asarray(others).sum(axis=0), out=np.asarray(out))

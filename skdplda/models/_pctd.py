@@ -326,15 +326,15 @@ class PCTD(BaseRoundsModel):
     def _prior_mass(self):
         return np.inf if np.isinf(self.epsilon) or self.noise != "statistics" else PRIOR_MASS
 
-    def _settings(self, order, n_updates):
+    def _settings(self, bounded, n_updates):
         """Return the parameters that all E-steps have."""
         priors = {"alpha": self._doc_topic_prior(), "beta": self._topic_word_prior()}
-        return {"n_topics": self.n_components, "order": order, "n_updates": n_updates, **priors}
+        return {"n_topics": self.n_components, "bounded": bounded, "n_updates": n_updates, **priors}
 
     def _make_e_step(self, plan, randomness, data):
         exact = self._exact(plan)
         updates = self.local_updates or (EXACT_UPDATES if exact else PRIVATE_UPDATES)
-        return partial(SegmentEStep, **self._settings(None if exact else 2, updates))
+        return partial(SegmentEStep, **self._settings(not exact, updates))
 
     def _make_tables(self, plan, randomness, data):
         shape, similarity = (data.n_words, self.n_components), self._similarity(data.n_words)
@@ -361,7 +361,7 @@ class PCTD(BaseRoundsModel):
     def _noisy(self, plan, randomness, X):
         """Return the units and what makes their E-step, one of which has the noise."""
         sigma, n_threads = Spending(plan).take() * TOKEN_L2, effective_n_jobs(self.n_jobs)
-        make = partial(SegmentEStep, **self._settings(None, self.local_updates or EXACT_UPDATES))
+        make = partial(SegmentEStep, **self._settings(False, self.local_updates or EXACT_UPDATES))
         return noisy_segments(X, sigma, randomness, n_threads), make
 
     def _set_fitted(self, guarantee, components_, **attributes):

@@ -199,7 +199,7 @@ class PublishedPCTD(PCTD):
         )
 
     def _noisy(self, plan, randomness, X):
-        settings = self._settings(None, self.local_updates or EXACT_UPDATES)
+        settings = self._settings(False, self.local_updates or EXACT_UPDATES)
         if plan.noiseless:
             return X, partial(SegmentEStep, **settings)
         return X, partial(NoisySegmentEStep, sigma=plan.multipliers[0], support=self.noise_support, **settings)

@@ -4,7 +4,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import eigen, matmul, normal
-from skdplda._kernels._mixture import word_sums
 from skdplda.esteps._segments import NOTHING, SegmentEStep
 
 NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of the largest carry rounding errors only
@@ -58,14 +57,13 @@ class NoisySegmentEStep(SegmentEStep):
     def collect(self, query, round_, active):
         """Return the noisy sums of all documents."""
         rng = np.random.default_rng(self._randomness.generator_seed(round_))
-        log_phi, sigma, found = self.log_topics(query.table), self._sigma, np.empty(self._shape)
+        log_phi, sigma, by_word = self.log_topics(query.table), self._sigma, self._by_word
         if self._support == "observed":
             noisy = self._counts + sigma * normal(rng, len(self._counts))
             self.infer(log_phi, noisy, NOTHING)
-            start, segments, _ = self._by_word
-            word_sums(start, segments, noisy[self._order], self._responsibilities, found, self._n_threads)
-            return found
+            by_word = sp.csr_array((noisy[self._order], by_word.indices, by_word.indptr), shape=by_word.shape)
+            return matmul(by_word, self._responsibilities, self._n_threads)
         noise, along, basis = likelihood_noise(log_phi, len(self._responsibilities), sigma, rng)
         self.infer(log_phi, self._counts, noise)
-        word_sums(*self._by_word, self._responsibilities, found, self._n_threads)
+        found = matmul(by_word, self._responsibilities, self._n_threads)
         return found + sum_noise(self._responsibilities, along, basis, sigma, rng)

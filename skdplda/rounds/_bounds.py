@@ -414,32 +414,6 @@ def weighted_words(X, weights):
     return np.bincount(X.indices, counts, X.shape[1]).astype(np.int64)
 
 
-def equal_contributions(X, privacy_units, order):
-    """Return what each word of each segment of a UnitMatrix adds to the sums, over all topics: (n_segments, n_words).
-
-    A word that occurs c times in a document adds sqrt(c) in all, 1 / sqrt(c) each time, because repeated words would
-    otherwise take most of the norm. Then the cells (word, topic) of a privacy unit have at most the norm of its words'
-    square roots, of order 1 or 2, whatever the topics are, and the integer weight scales that norm to the bound.
-    Rounding every term towards zero cannot make it larger. The segments of a privacy unit beyond the bound have zeros.
-    `privacy_units` are as from `check_groups`.
-    """
-    damped, counts = X.to_counts().astype(np.float64), X.counts.tocoo()
-    damped.data = np.sqrt(damped.data)
-    weight = unit_weights(damped, privacy_units, order)
-    document = np.repeat(np.arange(len(X)), np.diff(X.start))[counts.row]
-    # Each entry's cell of the document-word matrix, found in the sorted list of them.
-    cells = np.repeat(np.arange(len(X)), np.diff(damped.indptr)) * X.shape[1] + damped.indices
-    cell = np.searchsorted(cells, document * X.shape[1] + counts.col)
-    data = counts.data / damped.data[cell] * (weight[document] * (1 - MARGIN))
-    # The bound is checked on the numbers themselves, added up by word of the privacy unit.
-    unit = unit_of_documents(privacy_units)
-    mass = sp.csr_array((np.bincount(cell, data, len(cells)), damped.indices, damped.indptr), shape=damped.shape)
-    shape = len(privacy_units[0]) - 1, len(unit)
-    members = sp.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape)
-    data[total((members @ mass) ** order, axis=1)[unit][document] > NORM_BOUND**order] = 0
-    return sp.csr_array((data, X.counts.indices, X.counts.indptr), shape=X.counts.shape)
-
-
 def scaled(values, unit, n_units):
     """Return whole numbers whose L2 norm, over all entries of a unit, is NORM_BOUND at most, and near it if not 0.
 
