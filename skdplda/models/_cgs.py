@@ -195,10 +195,10 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Standard deviation of the noise in a cell of the topic-word tables, without data.
 
         The unit is that of `components_`: a document of 25 different words counts each of them once, and every document
-        (user) weighs the same. A cell far above the noise in the model is certainly not noise. With Gaussian noise, and
-        without `groups`, the numbers are those of a word of mean frequency: a word r times as frequent has r ** (1 / 4)
-        times the noise, where that is in [1 / 5, 5]; and they are those before `components_` are shrunk, the greatest
-        that there may be. What is asked before topics may have more noise, and is no part of `components_`.
+        (user) weighs the same. A cell far above the noise in the model is certainly not noise. With Gaussian noise the
+        numbers are those of a word of mean frequency: a word r times as frequent has r ** (1 / 4) times the noise,
+        where that is in [1 / 5, 5]; and they are those before `components_` are shrunk, the greatest that there may be.
+        What is asked before topics may have more noise, and is no part of `components_`.
 
         Returns
         -------
