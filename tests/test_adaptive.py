@@ -588,7 +588,7 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
         resumed = model(3, checkpoint=path, **settings).fit(X)
         assert seen.kinds == kinds and seen.multipliers == multipliers[n_done:]  # what was answered gets no noise again
         assert_array_equal(resumed.components_, whole.components_)
-        assert_array_equal(resumed._doc_topic_prior(), whole._doc_topic_prior())
+        assert_array_equal(resumed._prior_of_topics(), whole._prior_of_topics())
         assert resumed.n_iter_ == whole.n_iter_ == len(kinds)
 
 
