@@ -530,6 +530,66 @@ def test_all_releases_cost_one_gaussian(model, epsilon, delta, seen):
     assert math.fsum(np.array(seen.multipliers) ** -2.0) <= event.noise_multiplier**-2.0
 
 
+class Answered:
+    """The hidden sums of a fit; the first fit's answers, of all sizes, are those of the next, whatever its sums are."""
+
+    def __init__(self, monkeypatch, rng):
+        self.kinds, self.sums, self._answers = [], [], []
+        collect = AdaptiveEStep.collect
+
+        def noted_collect(e_step, query, *given):
+            found = collect(e_step, query, *given)
+            self.kinds.append(query.kind)
+            self.sums.append(found.total.astype(object))
+            return found
+
+        def answer(plan, multiplier, shape, *given):
+            place, kind = len(self.sums) - 1, self.kinds[-1]
+            if place == len(self._answers):
+                scale = NORM_BOUND * (100.0 * shape[0] if kind == "words" else 40.0)  # a signal, and votes for topics
+                made = rng.gamma(1.0, scale, shape) if kind in ("words", "votes") else rng.normal(0.0, scale, shape)
+                self._answers.append(made.astype(np.int64))
+            return self._answers[place] - self.sums[place].astype(np.int64)
+
+        monkeypatch.setattr(AdaptiveEStep, "collect", noted_collect)
+        monkeypatch.setattr(NoisePlan, "draw", answer)
+
+    def next_fit(self):
+        """Return kinds and hidden sums of the fit that is over."""
+        found = self.kinds, self.sums
+        self.kinds, self.sums = [], []
+        return found
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.exceptions.NoisyTopicsWarning")
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_given_the_answers_the_sums_of_neighbours_differ_by_what_one_unit_contributes(model, grouped):
+    """Part (A) of the theorem of whole fits, in integers: hidden state, later rounds and all votes included."""
+    rng, asked = np.random.default_rng(int(grouped)), set()
+    for i in range(8):
+        n_words, n_own = int(rng.choice([5, 30])), int(rng.integers(1, 6)) if grouped else 1
+        n_topics = int(rng.choice([2, 5]))
+        others = rng.poisson(rng.choice([0.1, 1.0]), (rng.integers(3, 40), n_words))
+        own = rng.poisson(3.0, (n_own, n_words)) * [1, 0, 500, 1][i % 4]
+        own[0, -1] += i % 2
+        groups = np.append(np.arange(len(others)) // 3, np.full(n_own, 999)) if grouped else None
+        options = {"epsilon": float(rng.choice([0.1, 5.0])), "random_state": i, "max_iter": int(rng.choice([1, 3]))}
+        fits = []
+        with pytest.MonkeyPatch.context() as patch:
+            answered = Answered(patch, rng)
+            for X in (np.concatenate([others, own]), others):
+                fit = model(n_topics, **options).fit(X, groups=None if groups is None else groups[: len(X)])
+                fits.append((fit, *answered.next_fit()))
+        (one, kinds, sums), (two, kinds_too, sums_too) = fits
+        assert kinds == kinds_too
+        assert all(norm(a - b, 2) <= NORM_BOUND**2 for a, b in zip(sums, sums_too, strict=True))
+        assert_array_equal(one.components_, two.components_)  # all else is made of the answers
+        assert_array_equal(one.doc_topic_prior_, two.doc_topic_prior_)
+        asked |= set(kinds)
+    assert asked == {"words", "topics", "votes", "priors"}
+
+
 # What a fit is
 
 
@@ -588,7 +648,7 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
         resumed = model(3, checkpoint=path, **settings).fit(X)
         assert seen.kinds == kinds and seen.multipliers == multipliers[n_done:]  # what was answered gets no noise again
         assert_array_equal(resumed.components_, whole.components_)
-        assert_array_equal(resumed._doc_topic_prior(), whole._doc_topic_prior())
+        assert_array_equal(resumed._prior_of_topics(), whole._prior_of_topics())
         assert resumed.n_iter_ == whole.n_iter_ == len(kinds)
 
 

@@ -133,6 +133,9 @@ def test_with_noise_documents_vote_for_the_prior(kind, short):
     sampled = kind(5, **options, **BOTH, sampling_rate=0.9).fit(short[0])
     masses, prior = sampled.components_.sum(axis=1), sampled._doc_topic_prior()
     assert_allclose(prior, 0.5 * masses / masses.sum())
+    empty = np.zeros((1, short[1].shape[1]), int)  # it has the mean of the prior by which documents are read
+    assert_allclose(sampled.transform(empty), [masses / masses.sum()], atol=1e-6)
+    assert_array_equal(sampled.set_params(doc_topic_prior=0.1)._prior_of_topics(), prior)
     assert not hasattr(sampled, "doc_topic_prior_")
     for fit in (model, sampled):
         assert_allclose(fit.transform(short[1]).sum(axis=1), 1)

@@ -444,9 +444,10 @@ def test_the_monitor_draws_its_history(corpus):
 def test_convergence_from_the_reports_of_a_fit(corpus):
     reports, public = [], corpus[400:]
     model = PrivateCGSLDA(3, max_iter=4, callback=reports.append).fit(corpus[:400])
+    model.doc_topic_prior_ = np.full(3, 0.5)  # as if documents had voted for it
     display = ConvergenceDisplay.from_reports(reports, public=public, estimator=model)
     tables = [report.table.T / report.table.T.sum(axis=1, keepdims=True) for report in reports]
-    expected = [perplexity(public, table, doc_topic_prior=0.1) for table in tables]
+    expected = [perplexity(public, table, doc_topic_prior=0.5) for table in tables]
     curve, final = display.ax_.lines
     np.testing.assert_allclose(curve.get_ydata(), expected, rtol=1e-5)
     rounds = list(range(1, model.n_iter_ + 1))  # of word counts, topics and votes

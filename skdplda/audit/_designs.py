@@ -98,6 +98,7 @@ class RoundsDesign(Design):
                 "one fit shows something about private rounds only: noise on the sums of documents, and a finite"
                 " epsilon. Use audit(..., method='repeated')."
             )
+        self._n_decisions = 2 + estimator._votes_on_prior() if isinstance(self._plan, BudgetPlan) else 1
         self._X, self._first = X, 0 if X is None else X.shape[1]
         self._n_words, self._m = self._first + n_canaries, n_canaries
         if isinstance(estimator, PrivateCGSLDA) and isinstance(self._plan, BudgetPlan) and estimator.max_iter is None:
@@ -146,8 +147,8 @@ class RoundsDesign(Design):
 
     @property
     def n_decisions(self):
-        """How many ways a release that canaries share may send the fit: votes say yes or no, once."""
-        return 2 if isinstance(self._plan, BudgetPlan) else 1
+        """As in `Design`: topics pay, or one of the votes says that they do not; no attack looks at the prior."""
+        return self._n_decisions
 
     def observe(self, kind, query, noisy, multiplier):
         """Take in a release: the canaries' rows, and what each would add to its own."""

@@ -77,10 +77,10 @@ class PrivateCGSLDA(BaseRoundsModel):
         noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1, and 0.5 / n_components at most where
-        releases divide the budget: there documents (users) vote for 1, 5 or 25 times as much in the end, short ones
-        for more. "infer": without noise, the most likely one; with noise as None, and with samples and other mechanisms
-        0.1, in proportion to the topics' released masses. Without noise it is larger while topics are found, by the
-        length of documents if there are more than 100. Affects privacy: no.
+        releases divide the budget: there documents (users), and without noise those in memory, vote for 1, 5 or 25
+        times as much in the end, short ones for more. "infer": without noise, the most likely one; with noise as None,
+        and with samples and other mechanisms 0.1, in proportion to the topics' released masses. Without noise it is
+        larger while topics are found, by the length of documents if there are more than 100. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one. Affects
         privacy: no.
@@ -113,9 +113,9 @@ class PrivateCGSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics: one below about 1 says little. All are 0 where documents voted that topics do not
         pay, as they do of words that meet by chance in 19 fits of 20 at least (not with `max_iter` of 1, nor where
-        noise is divided otherwise: nobody votes there).
+        noise is divided otherwise: nobody votes so there).
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
-        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Topics
+        The priors that were inferred; that of topic proportions alone, if documents voted for it. With noise, topics
         that are not kept apart, if more than ten, have as much as ten together. Of an array, with seeds in `prior`:
         in the order of the topics.
     n_iter_, n_features_in_ : int

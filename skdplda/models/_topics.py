@@ -388,8 +388,12 @@ class TopicsMixin:
         for name in ("merged_prior_", "doc_topic_prior_"):
             if hasattr(self, name):
                 return getattr(self, name)
-        given = getattr(self, "_fitted_parameters", None)  # parameters can be set at any time
-        return (self if given is None else type(self)(**given))._doc_topic_prior()
+        given = getattr(self, "_fitted_parameters", None)
+        if given is None:
+            return self._doc_topic_prior()
+        fitted = type(self)(**given)  # parameters can be set at any time
+        vars(fitted).update({name: array for name, array in vars(self).items() if name == "components_"})
+        return fitted._doc_topic_prior()  # which may be in proportion to released masses
 
     def _number_of(self, topic, name):
         """Return the number of a topic that is given by number or name."""

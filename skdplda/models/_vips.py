@@ -169,9 +169,10 @@ class VIPSLDA(BaseRoundsModel):
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.5 / n_components with noise, 1 /
-        n_components without; 0.1 at most. With noise in full batches, documents (users) vote for 1, 5 or 25 times
-        as much in the end, short ones for more. "infer": without noise, the most likely one; with noise as None, and
-        in streams, samples and other forms 0.1, in proportion to the topics' released masses. Affects privacy: no.
+        n_components without; 0.1 at most. In full batches documents (users), without noise those in memory, vote for 1,
+        5 or 25 times as much in the end, short ones for more. "infer": without noise, the most likely one; with noise
+        as None, and in streams, samples and other forms 0.1, in proportion to the topics' released masses. Affects
+        privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
         without. "infer": without noise, the most likely one in proportion to the word frequencies; with noise as None.
@@ -205,9 +206,9 @@ class VIPSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics: one below about 1 says little. All are 0 where documents voted that topics do not
         pay, as they do of words that meet by chance in 19 fits of 20 at least (not with `max_iter` of 1, nor where
-        noise is divided otherwise: nobody votes there).
+        noise is divided otherwise: nobody votes so there).
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
-        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Topics
+        The priors that were inferred; that of topic proportions alone, if documents voted for it. With noise, topics
         that are not kept apart, if more than ten, have as much as ten together. Of an array, with seeds in `prior`:
         in the order of the topics.
     n_iter_, n_features_in_ : int

@@ -17,6 +17,17 @@ CURVES = {  # of the monitor, by the attribute of its history
 MARKERS = 8  # a curve: they distinguish curves, not points
 
 
+def prior_in_rounds(estimator):
+    """Return the prior of topic proportions by which a fitted model reads documents, in the order of its rounds.
+
+    There topics have the order of a prior that was given; where documents voted for it, those kept apart come first.
+    """
+    prior = getattr(estimator, "doc_topic_prior_", None)
+    if prior is None or np.ndim(getattr(estimator, "doc_topic_prior", None)):
+        return estimator._doc_topic_prior()
+    return np.sort(prior)[::-1] if np.isfinite(estimator.privacy_guarantee_.epsilon) else prior
+
+
 class MonitorDisplay:
     """Loss over the iterations of sequential Gibbs sampling, as the monitor measured it: a diagnostic, no guarantee.
 
@@ -186,7 +197,7 @@ class ConvergenceDisplay:
             values = [np.abs(now - before).sum(axis=1).mean() / 2 for before, now in pairwise(topics)]
             rounds, value_name = rounds[1:], "Distance to the round before"
         else:
-            prior = {} if estimator is None else {"doc_topic_prior": estimator._doc_topic_prior()}
+            prior = {} if estimator is None else {"doc_topic_prior": prior_in_rounds(estimator)}
             values = [perplexity(counts_of(public), table, **prior) for table in topics]
             value_name = "Perplexity of public documents"
             final = None if estimator is None else estimator.perplexity(public)
