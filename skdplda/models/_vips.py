@@ -366,6 +366,7 @@ class VIPSLDA(BaseRoundsModel):
         if stream is None:
             stream = Stream(uuid4().hex, settings, randomness.root)
         randomness.root, randomness.seeded = stream.key, self.random_state is not None
+        randomness.step = stream.n_done  # documents of two steps have the same numbers, and draws of their own
         charge = BudgetCharge(guarantee, f"{type(self).__name__} stream", self)
         charge.check(stream.run)
         check_same_rows(X, groups, "groups")

@@ -82,6 +82,7 @@ class Randomness:
 
     def __init__(self, random_state: Seed, user: str = "") -> None:
         self.seeded = random_state is not None
+        self.step: int | None = None  # of a stream, each of whose batches numbers its documents from 0
         if random_state is None:
             self.root = os.urandom(32)
             return
@@ -106,8 +107,9 @@ class Randomness:
 
     @property
     def key(self) -> int:
-        """Key of the hidden draws (topics, the words that a long document leaves out), 64 bits."""
-        return int.from_bytes(self._derive("hidden draws")[:8], "little")
+        """Key of the hidden draws (topics, words that a long document leaves out), 64 bits; of a stream, one a step."""
+        step = () if self.step is None else (self.step,)
+        return int.from_bytes(self._derive("hidden draws", *step)[:8], "little")
 
     @property
     def table_key(self) -> int:
