@@ -78,6 +78,7 @@ INTERNALS = {
     "exact._expected": "* as expected, ExpectedTopics, LEAST_ALPHA, expected_table, first_expected",
     "exact._inferred": "fixed_point",
     "exact._loop": "answer_exactly",
+    "exact._seeds": "drawn_seeds",
     "exact._tables": "ExactTables, annealed, constant",
     "local._channel": "* as local_channel, _gap_tables as gap_tables",
     "models._cgs": "* as cgs, GAMMA_SHAPE",

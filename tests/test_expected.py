@@ -103,7 +103,7 @@ def test_a_resumed_run_goes_on():
         ExpectedTopics(X, K, 1).collect(table, alpha, 0.01, topics[1:])
 
 
-@pytest.mark.parametrize(("n_rounds", "first"), [(1, None), (3, None), (4, 3), (30, 23), (100, 92)])
+@pytest.mark.parametrize(("n_rounds", "first"), [(1, None), (2, 1), (3, 2), (4, 3), (30, 22), (100, 92)])
 def test_how_many_rounds(n_rounds, first):
     assert first_expected(n_rounds, 10, 0.1) == first
     assert first_expected(n_rounds, 5000, 0.1) == (first if n_rounds < 30 else n_rounds - 4)
@@ -115,12 +115,12 @@ def test_how_many_rounds(n_rounds, first):
 def test_the_first_round_finds_topics_in_long_documents(most, monkeypatch):
     """From a table that is empty, or random, draws know a document's other tokens and nothing of its words.
 
-    Lists that began from an empty one ended 3 % higher than dense states, which began from a random one. In parts of
-    growing size a first round leaves 61 % of the cells here that one from an empty table does, with deviation 0.7 %.
+    Lists that began from an empty one ended 3 % higher than dense states, which began from a random one. From documents
+    as topics, a first round leaves 70 % of the cells here that one from an empty table does.
     """
     X = make_lda_corpus(1000, 2000, 60, mean_length=400, random_state=0).data
     monkeypatch.setattr(_cgs, "LISTED_TOPICS", most)
     model, seen = PrivateCGSLDA(200, epsilon=np.inf, max_iter=2, random_state=0), []
     model.set_params(callback=lambda report: seen.append((report.table > 0).sum())).fit(X)
     empty = rounds(X.toarray(), 200, n_rounds=1)[1][0][-1]
-    assert seen[0] < 0.7 * empty
+    assert seen[0] < 0.75 * empty

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import GibbsEStep, answer_exactly, converse, rounds_of
+from internals import GibbsEStep, answer_exactly, converse, drawn_seeds, rounds_of
 from scipy import stats
 
 from skdplda.privacy import Randomness, delta_of
@@ -184,6 +184,10 @@ class Recorder(Tables):
     def update(self, noisy, round_):
         self.released.append(noisy.copy())
 
+    def begin(self, exact):
+        self.released.append(exact.copy())
+        return self.query()
+
     def arrays(self):
         return {}
 
@@ -284,8 +288,8 @@ def test_each_round_takes_a_sample_of_its_own_at_the_rate_that_is_paid_for(rate)
 def test_the_first_round_without_noise_takes_parts_of_growing_size():
     """All but a small part then meet tables that hold topics; an empty table made topics of long documents worse."""
 
-    def taken(loop, epsilon, n_rounds, grows):
-        step, tables = witness(lambda _, *asked: asked, n_units=20_000), Recorder((50, 4))
+    def taken(loop, epsilon, n_rounds, grows, n_topics=4):
+        step, tables = witness(lambda _, *asked: asked, n_units=20_000), Recorder((1, n_topics))
         plan = NoisePlan.calibrate("gaussian", epsilon, 1e-5, n_rounds, 1.0)
         loop(step, tables, plan, Randomness(5), **({"grows": tables} if grows else {}))
         assert len(tables.released) == len(step.steps)  # each part makes a table
@@ -293,11 +297,34 @@ def test_the_first_round_without_noise_takes_parts_of_growing_size():
 
     assert taken(run_exactly, np.inf, 1, True) == [(0, None)]
     assert taken(run, 1.0, 3, False) == taken(run_exactly, np.inf, 3, False) == [(0, None), (1, None), (2, None)]
-    *parts, (one, _), (two, _) = taken(run_exactly, np.inf, 3, True)
-    assert (one, two) == (1, 2) and {round_ for round_, _ in parts} == {0}
-    np.testing.assert_array_equal(sum(active for _, active in parts), np.ones(20_000))
-    sizes = np.array([active.sum() for _, active in parts])
-    assert len(sizes) > 3 and sizes[0] < 200 and (sizes[1:] > 1.5 * sizes[:-1]).all()  # threefold, but for chance
+    for n_topics in (20, 6667):  # each document is a topic at first, or there are too few for that
+        *parts, (one, _), (two, _) = taken(run_exactly, np.inf, 3, True, n_topics)
+        assert (one, two) == (1, 2) and {round_ for round_, _ in parts} == {0}
+        seeds = n_topics == 20 and parts.pop(0)
+        assert not seeds or seeds[1] is None
+        np.testing.assert_array_equal(sum(active for _, active in parts), np.ones(20_000))
+        sizes = np.array([active.sum() for _, active in parts])
+        assert len(sizes) > 3 and sizes[0] < 200 and (sizes[1:] > 1.5 * sizes[:-1]).all()  # threefold, but for chance
+
+
+def test_seeds_are_the_words_of_documents_chosen_at_random():
+    X = sp.csr_array(np.random.default_rng(0).poisson(0.5, (30, 12)).astype(np.int32))
+    unit = np.repeat(np.arange(10), 3)
+    query = drawn_seeds((12, 4), 10, key=5)
+    assert sorted(query.topics) == [-1] * 6 + [0, 1, 2, 3]
+    expected = [X.toarray()[query.topics[unit] == topic].sum(axis=0) for topic in range(4)]
+    found = query.total(X, unit)
+    np.testing.assert_array_equal(found.toarray(), np.transpose(expected))
+    assert found.dtype == np.int32 and found.has_sorted_indices
+    parts = [
+        query.of(units).total(X[rows], unit[rows] % 5)
+        for units, rows in ((slice(5), slice(15)), (slice(5, 10), slice(15, 30)))
+    ]
+    np.testing.assert_array_equal(sum(parts).toarray(), found.toarray())
+    counts = np.zeros(10)
+    for key in range(2000):  # each unit is chosen 800 times, with deviation 22
+        counts += drawn_seeds((12, 4), 10, key).topics >= 0
+    assert np.abs(counts - 800).max() < 6 * 22
 
 
 class Derived(Bounded):

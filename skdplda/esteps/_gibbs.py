@@ -12,6 +12,7 @@ from skdplda.esteps._documents import CutDocuments
 from skdplda.esteps._variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
 from skdplda.exact._expected import ExpectedTopics
 from skdplda.exact._inferred import InferredPriors
+from skdplda.exact._seeds import SeedCounts
 from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, unit_weights, word_weights
 from skdplda.rounds._checkpoint import held
 
@@ -66,7 +67,7 @@ class GibbsEStep:
         self._weight = None if order is None or soft_counts else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32) if order is None else None  # running counts
-        self._shape = X.shape[1], n_topics
+        self._X, self._shape = X, (X.shape[1], n_topics)
         self.priors, self._n_sweeps = priors, n_sweeps
         self._first_expected, self._expected = first_expected, ExpectedTopics(X, n_topics, n_threads)
         self._randomness, self._n_threads = randomness, n_threads
@@ -74,10 +75,11 @@ class GibbsEStep:
 
     def collect(self, query, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
-        table, units = query.table, active
-        self_count = 1.0 if self._exact else 0.0
+        if isinstance(query, SeedCounts):
+            return query.total(self._X, self._unit).toarray()
+        units, key, n_threads = active, self._randomness.key, self._n_threads
         active = None if active is None else active[self._unit]
-        key, n_threads = self._randomness.key, self._n_threads
+        table, self_count = query.table, 1.0 if self._exact else 0.0
         alpha, beta = self.priors(round_)
         alpha = alpha.astype(np.float32)
         if self._first_expected is not None and round_ >= self._first_expected:

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from skdplda._kernels._listed import ListedTokens
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.exact._expected import ExpectedTopics
+from skdplda.exact._seeds import SeedCounts
 from skdplda.rounds._checkpoint import held
 
 
@@ -21,7 +22,7 @@ class ListedEStep:
     ):  # fmt: skip
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
-        self._shape = X.shape[1], n_topics
+        self._X, self._shape = X, (X.shape[1], n_topics)
         self._tokens = ListedTokens(X.indptr, X.indices, X.data, *self._shape, n_threads)
         self._priors, self._n_sweeps = priors, n_sweeps
         self._first_expected, self._expected = first_expected, ExpectedTopics(X, n_topics, n_threads)
@@ -32,14 +33,16 @@ class ListedEStep:
 
         In rounds of expected counts, the sums that `ExpectedTopics` collects.
         """
+        if isinstance(query, SeedCounts):
+            return query.total(self._X, self._unit)
+        active = None if active is None else active[self._unit]
         table, (alpha, beta) = query.table, self._priors(round_)
         if self._first_expected is not None and round_ >= self._first_expected:
             return self._expected.collect(table, alpha, beta, self._tokens.topics)
         table = sp.csr_array(table)
         self._tokens.sweep(
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, alpha.astype(np.float32), beta,
-            1.0, self._n_sweeps, self._randomness.key, round_, None if active is None else active[self._unit],
-            self._n_threads, self._first,
+            1.0, self._n_sweeps, self._randomness.key, round_, active, self._n_threads, self._first,
         )  # fmt: skip
         return self._total()
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups
+from skdplda.exact._seeds import SeedCounts
 from skdplda.rounds._bounds import bounded_elsewhere, shortened, total_of
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._queries import TopicWordCounts
@@ -34,6 +35,10 @@ class PartialEStep:
         if isinstance(query, TopicWordCounts):
             query = replace(query, table=np.ascontiguousarray(query.table))
         return dense(total_of(self._e_step.collect(query, round_, active), self._norm))
+
+    def collect_seeds(self, query):
+        """Return the counts of the part's seeds."""
+        return dense(self._e_step.collect(query, 0, None))
 
 
 def dense(table):
@@ -71,6 +76,9 @@ class ShardedEStep:
 
     def _call(self, query, round_, flags):
         own = None
+        if isinstance(query, SeedCounts):
+            units = [self._documents.units_of(p) for p in range(len(self._documents.pool.parts))]
+            return "collect_seeds", (), [(query.of(of_part),) for of_part in units]
         if flags is not None:
             active = np.unpackbits(flags, count=self.n_units)
             parts = [active[self._documents.units_of(p)] for p in range(len(self._documents.pool.parts))]

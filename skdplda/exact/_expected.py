@@ -5,7 +5,7 @@ import numpy as np
 from skdplda._kernels._expected import ExpectedCounts, next_table
 from skdplda.rounds._checkpoint import held
 
-# Rounds at most, times the topics at most, and of how many rounds one: doc/kernels.rst, "Expected counts".
+# Rounds at most, times the topics at most, and of how many rounds one, rounded up: doc/kernels.rst, "Expected counts".
 EXPECTED_ROUNDS, ROUNDS_TOPICS, ONE_OF = 8, 20_000, 4
 MOST_TOPICS = 65520  # that the kernel takes
 LEAST_ALPHA = 1e-3  # that its grid has digits for: a token's part of alpha is a whole number there
@@ -15,11 +15,11 @@ BLOCK = 8192  # documents at most of one thread's share of the work
 def first_expected(n_rounds, n_topics, alpha):
     """Return the number of the first round of expected counts.
 
-    None for few rounds, for too many topics, and for an alpha, of shape (n_topics,), that is nearly nothing.
+    None for a single round, for too many topics, and for an alpha, of shape (n_topics,), that is nearly nothing.
     """
-    n_expected = min(EXPECTED_ROUNDS, max(1, ROUNDS_TOPICS // n_topics), n_rounds // ONE_OF)
-    takes = n_topics <= MOST_TOPICS and np.min(alpha) >= LEAST_ALPHA
-    return n_rounds - n_expected if n_expected and takes else None
+    n_expected = min(EXPECTED_ROUNDS, max(1, ROUNDS_TOPICS // n_topics), -(-n_rounds // ONE_OF))
+    takes = n_rounds > 1 and n_topics <= MOST_TOPICS and np.min(alpha) >= LEAST_ALPHA
+    return n_rounds - n_expected if takes else None
 
 
 class ExpectedTopics:

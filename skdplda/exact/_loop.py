@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from skdplda.exact._seeds import drawn_seeds
 from skdplda.rounds._bounds import total_of
 from skdplda.rounds._loop import active_units, talk
 
-# Parts of the units that the first round without noise has seen after each of its steps but the last, which sees the
-# others: doc/kernels.rst, "How soon".
-GROWTH = 1 / 256, 1 / 64, 1 / 16, 1 / 4
+# The first round without noise sees parts of the units that grow by a factor; with fewer than so many units for each
+# topic the first one is a share, and else GROWTH units a topic, given topics that are documents: doc/kernels.rst, "How
+# soon".
+GROWTH, SEEDED, FIRST_SHARE = 4, 3, 1 / 256
 
 
 def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **options):
@@ -15,7 +17,8 @@ def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **opti
 
     The parameters are those of `converse`; and `grows`, the tables that the strategy asks by, or None. In the first of
     several rounds of these, parts of the units of growing size follow one another, each unit in one of them, so that
-    all but the first meet tables that hold topics. The strategy is sent the last of their sums.
+    all but the first meet tables that hold topics; the first meets documents as topics, if there are enough. The
+    strategy is sent the last of their sums.
     """
 
     def collected(*asked):
@@ -26,11 +29,15 @@ def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **opti
         query, n_units = ask.query, e_step.n_units
         active = active_units(spending.plan, randomness, number, n_units)
         if grows is not None and number == 0 and ask.n_planned > 1:
-            before = np.zeros(n_units, np.uint8)
-            for rate in GROWTH:  # samples of one round at growing rates contain each other
-                upto = randomness.sample(0, n_units, rate)
-                grows.update(collected(query, 0, upto - before), 0)
-                query, before = grows.query(), upto
+            seeds, share, before = None, FIRST_SHARE, np.zeros(n_units, np.uint8)
+            shape = query.table.shape
+            if n_units >= SEEDED * shape[1]:
+                seeds = collected(drawn_seeds(shape, n_units, randomness.key), 0, None)
+                query, share = grows.begin(seeds), GROWTH * shape[1] / n_units
+            while share < 0.5:  # samples of one round at growing rates contain each other
+                upto = randomness.sample(0, n_units, share)
+                found, before = collected(query, 0, upto - before), upto
+                query, share = grows.begin(found if seeds is None else found + seeds), share * GROWTH
             active = 1 - before
         return collected(query, number, active)
 

@@ -18,6 +18,7 @@ KEPT_TABLES, LAST_TABLES = 10, 5000
 # What makes alpha large while many topics are drawn, and how many tokens a document needs for it to stay large: "How
 # soon" in doc/kernels.rst.
 WARM, LONG = 0.4, 25
+TURNED = 16  # words whose rows become columns at a time: half the time of all at once
 LISTS = ("data", "indices", "indptr")  # the parts of a csr_array
 
 
@@ -97,8 +98,13 @@ class ExactTables(Tables):
 
     @property
     def table(self):
-        """What the next round starts from: (n_words, n_topics); of lists a new array."""
-        return self._counts.toarray() if sp.issparse(self._counts) else self._counts
+        """What the next round starts from: (n_words, n_topics), or the lists of it."""
+        return self._counts
+
+    def begin(self, exact):
+        """Return what is asked in the first round after a part of the units, of which these are the counts."""
+        self._counts = sp.csr_array(exact) if self._lists else exact
+        return self.query()
 
     def update(self, exact, round_):
         """Make the next table from exact counts, which are not copied, or from the sums of expected ones."""
@@ -117,7 +123,10 @@ class ExactTables(Tables):
         counts, n = (self._counts, 1) if self._mean is None else (self._mean.sum, self._mean.n)
         if sp.issparse(counts):
             return self._mean.value.T.toarray(order="C").T
-        return np.divide(counts.T, np.float64(n), order="C").T
+        model = np.empty(counts.shape[::-1])
+        for first in range(0, len(counts), TURNED):
+            np.divide(counts[first : first + TURNED].T, np.float64(n), out=model[:, first : first + TURNED])
+        return model.T
 
     def arrays(self):
         """Return the state."""

@@ -25,6 +25,7 @@ import logging
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from scipy.sparse import issparse
 from tqdm import tqdm
 
 from skdplda.privacy import observe
@@ -44,7 +45,7 @@ class Ask(NamedTuple):
         What is to be summed.
     share : float or None
         Of the budget; None for the next release of a plan whose releases are fixed before.
-    table : ndarray of shape (n_words, n_components)
+    table : ndarray or csr_array of shape (n_words, n_components)
         The public table as of now, for reports.
     n_planned : int
         Releases planned as of now, this one and those before it included.
@@ -267,7 +268,8 @@ def talk(
         progress.update()
         LOGGER.info("%d of %d releases", transcript.n_done, progress.total)
         if callback is not None:
-            callback(RoundReport(transcript.n_done, progress.total, model.table if ask is None else ask.table))
+            table = model.table if ask is None else ask.table
+            callback(RoundReport(transcript.n_done, progress.total, table.toarray() if issparse(table) else table))
     progress.close()
     transcript.close()
     return model
