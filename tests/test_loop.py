@@ -178,6 +178,8 @@ class Silence:
 class Recorder(Tables):
     """Tables that keep what was released."""
 
+    grow = True
+
     def __init__(self, shape=(500, 40)):
         self.table, self.released = np.ones(shape, np.float32), []
 
@@ -197,9 +199,9 @@ def run(e_step, tables, plan, randomness, **options):
     return converse(rounds_of(tables, plan.n_rounds), e_step, Spending(plan), randomness, **options)
 
 
-def run_exactly(e_step, tables, plan, randomness, **options):
+def run_exactly(e_step, asking, plan, randomness, **options):
     """Run as many rounds as a plan has, without noise."""
-    return answer_exactly(rounds_of(tables, plan.n_rounds), e_step, Spending(plan), randomness, **options)
+    return answer_exactly(rounds_of(asking, plan.n_rounds), e_step, Spending(plan), randomness, **options)
 
 
 @pytest.mark.parametrize(("mechanism", "rate"), [("gaussian", 1.0), ("gaussian", 0.1), ("laplace", 1.0)])
@@ -291,7 +293,7 @@ def test_the_first_round_without_noise_takes_parts_of_growing_size():
     def taken(loop, epsilon, n_rounds, grows, n_topics=4):
         step, tables = witness(lambda _, *asked: asked, n_units=20_000), Recorder((1, n_topics))
         plan = NoisePlan.calibrate("gaussian", epsilon, 1e-5, n_rounds, 1.0)
-        loop(step, tables, plan, Randomness(5), **({"grows": tables} if grows else {}))
+        loop(step, tables, plan, Randomness(5), **({"tables": tables} if grows else {}))
         assert len(tables.released) == len(step.steps)  # each part makes a table
         return step.steps
 

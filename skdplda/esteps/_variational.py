@@ -6,6 +6,7 @@ from skdplda._arithmetic import digamma, exp, mean, total
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda.esteps._documents import CutDocuments
 from skdplda.exact._inferred import ExpectedPriors
+from skdplda.exact._seeds import SeedCounts
 from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, word_weights
 from skdplda.rounds._checkpoint import held
 
@@ -91,6 +92,8 @@ class VariationalEStep:
 
     def collect(self, query, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""
+        if isinstance(query, SeedCounts):
+            return self._seeds(query)
         table = query.table
         counts = np.zeros(self._shape, np.int64)
         infers = isinstance(self.priors, ExpectedPriors)
@@ -117,6 +120,13 @@ class VariationalEStep:
         if infers:
             self.priors.update(round_, self._state, counts / TOKEN_WEIGHT)
         return counts if self._exact else bounded_elsewhere(counts, 2, self.n_units)
+
+    def _seeds(self, query):
+        """Return the counts of documents as topics: only without noise."""
+        counts, unit = np.zeros(self._shape, np.int32), self._documents.unit
+        for numbers, X in self._documents.blocks(None):
+            counts += query.total(X, numbers if unit is None else unit[numbers])
+        return counts
 
     def arrays(self):
         """Return the hidden state."""

@@ -12,12 +12,12 @@ from skdplda.rounds._loop import active_units, talk
 GROWTH, SEEDED, FIRST_SHARE = 4, 3, 1 / 256
 
 
-def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **options):
+def answer_exactly(strategy, e_step, spending, randomness, *, tables=None, **options):
     """Run a fit without noise, which promises nothing: each answer is the sum itself.
 
-    The parameters are those of `converse`; and `grows`, the tables that the strategy asks by, or None. In the first of
-    several rounds of these, parts of the units of growing size follow one another, each unit in one of them, so that
-    all but the first meet tables that hold topics; the first meets documents as topics, if there are enough. The
+    The parameters are those of `converse`; and `tables`, which the strategy asks by, or None. The first of several
+    rounds of these meets documents as topics, if there are enough. If the tables grow, parts of the units of growing
+    size follow one another there, each unit in one of them, so that all but the first meet tables that hold topics. The
     strategy is sent the last of their sums.
     """
 
@@ -28,17 +28,17 @@ def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **opti
         spending.take(ask.share)
         query, n_units = ask.query, e_step.n_units
         active = active_units(spending.plan, randomness, number, n_units)
-        if grows is not None and number == 0 and ask.n_planned > 1:
+        if tables is not None and number == 0 and ask.n_planned > 1:
             seeds, share, before = None, FIRST_SHARE, np.zeros(n_units, np.uint8)
             shape = query.table.shape
             if n_units >= SEEDED * shape[1]:
                 seeds = collected(drawn_seeds(shape, n_units, randomness.key), 0, None)
-                query, share = grows.begin(seeds), GROWTH * shape[1] / n_units
-            while share < 0.5:  # samples of one round at growing rates contain each other
+                query, share = tables.begin(seeds), GROWTH * shape[1] / n_units
+            while tables.grow and share < 0.5:  # samples of one round at growing rates contain each other
                 upto = randomness.sample(0, n_units, share)
                 found, before = collected(query, 0, upto - before), upto
-                query, share = grows.begin(found if seeds is None else found + seeds), share * GROWTH
-            active = 1 - before
+                query, share = tables.begin(found if seeds is None else found + seeds), share * GROWTH
+            active = 1 - before if tables.grow else active
         return collected(query, number, active)
 
     return talk(strategy, answer, e_step, spending, randomness, **options)

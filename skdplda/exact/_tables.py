@@ -87,6 +87,8 @@ class ExactTables(Tables):
     them. Those of expected counts do not.
     """
 
+    grow = True  # in the first round
+
     def __init__(self, shape, plan, priors=None, first_expected=None, lists=False):
         self._counts = sp.csr_array(shape, dtype=np.int32) if lists else np.zeros(shape, np.int32)
         self._mean = MeanTable(shape, plan.n_rounds, lists) if first_expected is None else None

@@ -40,7 +40,6 @@ from skdplda.esteps._methods import UnitEStep, check_contribution
 from skdplda.esteps._sharded import ShardedEStep
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._loop import answer_exactly
-from skdplda.exact._tables import ExactTables
 from skdplda.exact._votes import voted_factor
 from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
@@ -528,7 +527,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             options = {"transcript": transcript, "before_release": charge.charge, "callback": callback}
             options |= {"verbose": self.verbose}
             if plan.noiseless:
-                options["grows"] = state if isinstance(state, ExactTables) else None
+                options["tables"] = state if self._starts_from_documents(plan) else None
                 answer_exactly(strategy, e_step, spending, randomness, **options)
             else:
                 options["n_threads"] = effective_n_jobs(self.n_jobs)
@@ -550,6 +549,10 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             factor = voted_factor(data.documents, counts, prior, effective_n_jobs(self.n_jobs)) if here else 1.0
             attributes["doc_topic_prior_"] = factor * prior
         return self._in_order_of_seeds(attributes, data.prior)
+
+    def _starts_from_documents(self, plan):
+        """Whether the first topics of a fit without noise are documents, which the E-step can count."""
+        return False
 
     def _in_rounds(self):
         """Whether the fit is made of rounds, whose noisy sums a transcript may keep."""

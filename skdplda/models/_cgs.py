@@ -250,6 +250,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Whether documents contribute expected topic counts in place of drawn topics."""
         return self._order(plan) == 2
 
+    def _starts_from_documents(self, plan):
+        return self._order(plan) is None
+
     def _lists_topics(self, plan):
         """Whether words list their topics, in place of a number for each topic."""
         return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._which_inferred())

@@ -586,6 +586,9 @@ class VIPSLDA(BaseRoundsModel):
             return EXACT_UPDATES
         return REMEMBERED_UPDATES if remember else FRESH_UPDATES
 
+    def _starts_from_documents(self, plan):
+        return plan.noiseless and self._full_batches()
+
     def _full_batches(self):
         return self.learning_method == "batch" and self._rate() == 1
 

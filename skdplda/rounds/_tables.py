@@ -11,6 +11,8 @@ from skdplda.rounds._prices import BOUND_IN_TOKENS, FORGET, model_noise
 # Smoothing of the next table of `SmoothedTables` towards the word frequencies, in standard deviations of the noise: of
 # drawn topics, which need little.
 SMOOTHING = 0.2
+# What a token of a document counts that is a topic at first, without noise: doc/kernels.rst, "How soon".
+SEED_WEIGHT = 4.0
 
 
 def signal_to_noise(counts, deviation):
@@ -50,6 +52,8 @@ class SmoothedTables(Tables):
     says that contributions were weighted by `word_weights` of the table.
     """
 
+    grow = False  # in the first round without noise, as `ExactTables`
+
     def __init__(
         self, shape, plan, key, bound_in_tokens=BOUND_IN_TOKENS, gamma_shape=1.0, smoothing=None, weighted=False
     ):
@@ -57,6 +61,11 @@ class SmoothedTables(Tables):
         self._plan, self._scale = plan, bound_in_tokens / plan.sampling_rate
         self._smoothing, self._weighted = SMOOTHING if smoothing is None else smoothing, weighted
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
+
+    def begin(self, exact):
+        """Return what is asked first, without noise, where these are the counts of documents as topics."""
+        self.table = np.multiply(exact, SEED_WEIGHT, dtype=np.float32)
+        return self.query()
 
     def update(self, noisy, round_):
         """Make the next table from a release."""
