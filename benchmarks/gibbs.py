@@ -12,8 +12,8 @@ other programs may run; with more they are of the wall clock (`clock` is wall), 
 of training only.
 
 WarpLDA is thu-ml/warplda, where the environment variable WARPLDA names its program; its seconds are the differences
-between runs with and without sweeps. topica and pyrmallet are on PyPI. "Sooner" is WarpLDA's time of 400 iterations
-over that of the shortest of our fits (ROUNDS) that is no worse.
+between runs with and without sweeps. topica and pyrmallet are on PyPI. "Sooner" is the time of a peer's training, of
+each length of WarpLDA and of 200 sweeps of tomotopy, over that of the shortest of our fits (ROUNDS) that is no worse.
 """
 
 import os
@@ -39,7 +39,8 @@ from skdplda.metrics import perplexity
 
 ALPHA, BETA = 0.1, 0.01
 CLOCK = [time.perf_counter]
-ROUNDS = [10, 20, 25, 30, 35, 40, 45, 50, 60, 70, 80, 95, 110, 130, 150, 200]  # of the fits
+ROUNDS = [2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20, 25, 30, 35, 40, 45, 50, 60, 70, 80, 95, 110, 130, 150, 200]  # of fits
+LENGTHS = (25, 50, 100, 200, 400)  # of WarpLDA's
 EVALUATE = (10, 20, 30, 50, 100, 150, 200, 300, 400)  # after these sweeps
 TOPICS = (50, 200, 1000, 5000, 10000)
 KERNELS = ("avx512", "avx2", "plain")
@@ -100,7 +101,7 @@ def cells():
     """Return what there is to measure: WarpLDA, our fits, and the others, which are given fewer topics."""
     found = []
     for corpus, n_topics in product(("kos", "nips"), TOPICS):
-        found.append(Settings(corpus, n_topics, "warplda", 1, 400))
+        found += [Settings(corpus, n_topics, "warplda", 1, length) for length in LENGTHS]
         found += [Settings(corpus, n_topics, "skdplda", 1, rounds) for rounds in ROUNDS]
         found += [Settings(corpus, n_topics, name, 1, 200) for name, (_, most) in PEERS.items() if n_topics <= most]
     return found
@@ -139,8 +140,15 @@ def of_all_words(topics, used, n_words):
     return normalized(whole)
 
 
+@cache
+def imported():
+    """Fit a few documents, so that a fit that is timed imports nothing."""
+    PrivateCGSLDA(2, epsilon=np.inf, max_iter=8, random_state=0).fit(np.eye(9, dtype=int))
+
+
 def one_fit(X, s):
     """One whole fit of PrivateCGSLDA."""
+    imported()
     model = PrivateCGSLDA(
         s.topics, epsilon=np.inf, max_iter=s.run, doc_topic_prior=s.alpha, topic_word_prior=s.beta, n_jobs=s.threads,
         random_state=0,
@@ -275,25 +283,22 @@ def measure(s):
 
 
 def report(tables, folder):
-    """Print a row for each corpus and number of topics: time to WarpLDA's perplexity."""
+    """Print a row for each corpus, number of topics and peer's length: time to the same perplexity."""
     table, found = tables.get("gibbs", pd.DataFrame(columns=["corpus", "topics", "threads"])), []
     for (corpus, n_topics, threads), group in table.groupby(["corpus", "topics", "threads"], sort=False):
-        peer = group[group.library == "warplda"]
-        ours = group[group.library == "skdplda"]
-        if not len(peer) or not len(ours):
-            continue
-        goal, seconds = peer.perplexity.min(), peer.seconds.max()
-        reached = ours[ours.perplexity <= goal]
-        found.append(
-            {
-                "corpus": corpus, "topics": n_topics, "threads": threads, "clock": peer.clock.iloc[0],
-                "WarpLDA s": seconds, "its perplexity": goal,
-                "our rounds": reached.sweeps.min() if len(reached) else ours.sweeps.max(),
-                "our s": reached.seconds.min() if len(reached) else ours.seconds.max(),
-                "our perplexity": (reached if len(reached) else ours).perplexity.iloc[-1],
-                "sooner": round(seconds / reached.seconds.min(), 1) if len(reached) else "not reached",
-            }
-        )  # fmt: skip
+        ours = group[group.library == "skdplda"].sort_values("seconds")
+        peers = group[(group.library == "warplda") | ((group.library == "tomotopy") & (group.sweeps == 200))]
+        for peer in peers.sort_values(["library", "sweeps"]).itertuples() if len(ours) else ():
+            reached = ours[ours.perplexity <= peer.perplexity].head(1)
+            best = (reached if len(reached) else ours.sort_values("perplexity")).iloc[0]
+            found.append(
+                {
+                    "corpus": corpus, "topics": n_topics, "threads": threads, "clock": peer.clock, "peer": peer.library,
+                    "sweeps": peer.sweeps, "seconds": peer.seconds, "perplexity": peer.perplexity,
+                    "our rounds": best.sweeps, "our s": best.seconds, "our perplexity": best.perplexity,
+                    "sooner": round(peer.seconds / best.seconds, 1) if len(reached) else "not reached",
+                }
+            )  # fmt: skip
     print(pd.DataFrame(found).to_string(index=False))
 
 
