@@ -6,19 +6,19 @@ from skdplda.exact._seeds import drawn_seeds
 from skdplda.rounds._bounds import total_of
 from skdplda.rounds._loop import active_units, talk
 
-# The first round without noise sees parts of the units that grow by a factor; with fewer than so many units for each
-# topic the first one is a share, and else GROWTH units a topic, given topics that are documents: doc/kernels.rst, "How
-# soon".
-GROWTH, SEEDED, FIRST_SHARE = 4, 3, 1 / 256
+# The first round without noise sees parts of the units that grow by a factor. With so many units for each topic, and
+# documents of so many tokens, the first one is GROWTH units a topic, given topics that are documents, and else a share:
+# doc/kernels.rst, "How soon".
+GROWTH, SEEDED, SEED_LENGTH, FIRST_SHARE = 4, 3, 25, 1 / 256
 
 
-def answer_exactly(strategy, e_step, spending, randomness, *, tables=None, **options):
+def answer_exactly(strategy, e_step, spending, randomness, *, tables=None, mean_length=0.0, **options):
     """Run a fit without noise, which promises nothing: each answer is the sum itself.
 
-    The parameters are those of `converse`; and `tables`, which the strategy asks by, or None. The first of several
-    rounds of these meets documents as topics, if there are enough. If the tables grow, parts of the units of growing
-    size follow one another there, each unit in one of them, so that all but the first meet tables that hold topics. The
-    strategy is sent the last of their sums.
+    The parameters are those of `converse`; `tables`, which the strategy asks by, or None; and the `mean_length` of
+    documents in tokens. The first of several rounds of tables meets documents as topics, if these are long and many. If
+    the tables grow, parts of the units of growing size follow one another there, each unit in one of them, so that all
+    but the first meet tables that hold topics. The strategy is sent the last of their sums.
     """
 
     def collected(*asked):
@@ -31,7 +31,7 @@ def answer_exactly(strategy, e_step, spending, randomness, *, tables=None, **opt
         if tables is not None and number == 0 and ask.n_planned > 1:
             seeds, share, before = None, FIRST_SHARE, np.zeros(n_units, np.uint8)
             shape = query.table.shape
-            if n_units >= SEEDED * shape[1]:
+            if n_units >= SEEDED * shape[1] and mean_length >= SEED_LENGTH:
                 seeds = collected(drawn_seeds(shape, n_units, randomness.key), 0, None)
                 query, share = tables.begin(seeds), GROWTH * shape[1] / n_units
             while tables.grow and share < 0.5:  # samples of one round at growing rates contain each other

@@ -340,10 +340,12 @@ class TrainingData(NamedTuple):
 
     @property
     def mean_length(self):
-        """Tokens of a document, on average; of documents on workers or in a csr_array."""
+        """Tokens of a document, on average."""
         documents = self.documents
-        n_tokens = documents.n_tokens if self.on_workers else documents.data.sum(dtype=np.int64)
-        return int(n_tokens) / documents.shape[0]
+        if self.on_workers:
+            return documents.n_tokens / documents.shape[0]
+        blocks = (X for _, X in documents.blocks()) if isinstance(documents, DiskCounts) else [documents]
+        return sum(int(shortened(X).data.sum(dtype=np.int64)) for X in blocks) / documents.shape[0]
 
 
 class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
@@ -527,7 +529,8 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             options = {"transcript": transcript, "before_release": charge.charge, "callback": callback}
             options |= {"verbose": self.verbose}
             if plan.noiseless:
-                options["tables"] = state if self._starts_from_documents(plan) else None
+                if self._starts_from_documents(plan):
+                    options |= {"tables": state, "mean_length": data.mean_length}
                 answer_exactly(strategy, e_step, spending, randomness, **options)
             else:
                 options["n_threads"] = effective_n_jobs(self.n_jobs)
