@@ -79,7 +79,8 @@ class GibbsEStep:
             return query.total(self._X, self._unit).toarray()
         units, key, n_threads = active, self._randomness.key, self._n_threads
         active = None if active is None else active[self._unit]
-        table, self_count = query.table, 1.0 if self._exact else 0.0
+        table = query.table
+        self_count = 1.0 if self._exact else 0.0
         alpha, beta = self.priors(round_)
         alpha = alpha.astype(np.float32)
         if self._first_expected is not None and round_ >= self._first_expected:

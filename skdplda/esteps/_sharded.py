@@ -27,18 +27,16 @@ class PartialEStep:
             shortened(X), units, first_document=first_document, randomness=self._randomness, n_threads=n_threads
         )
 
-    def collect(self, query, round_, key, n_units=0, active=None):
-        """Return the sum of the part's active units; flags come eight in a byte."""
+    def collect(self, query, round_, key, n_units=0, active=None, topics=None):
+        """Return the sum of the part's active units; flags come eight in a byte, and topics of `SeedCounts` beside."""
         self._randomness.key = key
         if active is not None:
             active = np.unpackbits(np.asarray(active), count=n_units)
         if isinstance(query, TopicWordCounts):
             query = replace(query, table=np.ascontiguousarray(query.table))
+        if topics is not None:
+            query = replace(query, topics=topics)
         return dense(total_of(self._e_step.collect(query, round_, active), self._norm))
-
-    def collect_seeds(self, query):
-        """Return the counts of the part's seeds."""
-        return dense(self._e_step.collect(query, 0, None))
 
 
 def dense(table):
@@ -78,7 +76,7 @@ class ShardedEStep:
         own = None
         if isinstance(query, SeedCounts):
             units = [self._documents.units_of(p) for p in range(len(self._documents.pool.parts))]
-            return "collect_seeds", (), [(query.of(of_part),) for of_part in units]
+            own, query = [(0, None, query.topics[of_part]) for of_part in units], replace(query, topics=None)
         if flags is not None:
             active = np.unpackbits(flags, count=self.n_units)
             parts = [active[self._documents.units_of(p)] for p in range(len(self._documents.pool.parts))]

@@ -1,6 +1,6 @@
 """The first topics of fits without noise: units chosen at random, each of which is one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,10 +15,6 @@ class SeedCounts:
 
     shape: tuple
     topics: np.ndarray
-
-    def of(self, units):
-        """Return what is asked of a part of the units."""
-        return replace(self, topics=self.topics[units])
 
     def total(self, X, unit):
         """Return the counts, csr_array: rows of X, as in `GibbsEStep`, are of the units that `unit` says."""
