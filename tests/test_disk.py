@@ -183,11 +183,12 @@ def test_any_model_transforms_documents_on_disk_and_says_who_fits_them(counts):
         model.score(counts)
 
 
+@pytest.mark.filterwarnings("ignore:n_components=32 exceeds")
 def test_documents_on_disk_begin_as_topics_as_those_in_memory(tmp_path):
     """They are read in blocks, of 25 tokens and more on average."""
-    long = 10 * X
-    source = write_counts(tmp_path / "long", (long[i : i + 9] for i in range(0, 50, 9)))
-    fits = [VIPSLDA(3, epsilon=np.inf, max_iter=2, random_state=0).fit(data) for data in (long, source)]
+    long = sp.csr_array(sp.vstack([10 * X, 20 * X]))
+    source = write_counts(tmp_path / "long", (long[i : i + 9] for i in range(0, 100, 9)))
+    fits = [VIPSLDA(32, epsilon=np.inf, max_iter=2, random_state=0).fit(data) for data in (long, source)]
     np.testing.assert_array_equal(*(fit.components_ for fit in fits))
-    short = VIPSLDA(3, epsilon=np.inf, max_iter=2, random_state=0).fit(X)
-    assert X.sum() / 50 < 25 < long.sum() / 50 and np.abs(short.topic_word_ - fits[0].topic_word_).max() > 0.01
+    short = VIPSLDA(32, epsilon=np.inf, max_iter=2, random_state=0).fit(sp.vstack([X, 2 * X]))
+    assert X.sum() / 25 < 25 < long.sum() / 100 and np.abs(short.topic_word_ - fits[0].topic_word_).max() > 0.01

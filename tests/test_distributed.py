@@ -123,11 +123,12 @@ MODELS = {
     "gibbs, sampled": PrivateCGSLDA(4, max_iter=4, local_sweeps=2, sampling_rate=0.4),
     "gibbs, laplace": PrivateCGSLDA(4, max_iter=3, local_sweeps=2, mechanism="laplace"),
     "gibbs, no noise": PrivateCGSLDA(4, max_iter=6, epsilon=np.inf),
+    "gibbs, from documents": PrivateCGSLDA(32, max_iter=3, epsilon=np.inf),
     "gibbs, lists": PrivateCGSLDA(1501, max_iter=6, epsilon=np.inf),  # the last round of expected counts
     "variational": VIPSLDA(4, max_iter=3),
     "variational, cut": VIPSLDA(4, max_iter=3, max_doc_length=12, sampling_rate=0.5),
     "variational, online": VIPSLDA(4, max_iter=4, learning_method="online", batch_size=40, nominal_size=400),
-    "variational, no noise": VIPSLDA(4, max_iter=3, epsilon=np.inf),
+    "variational, no noise": VIPSLDA(32, max_iter=3, epsilon=np.inf),
 }
 
 

@@ -300,10 +300,10 @@ def test_the_first_round_without_noise_takes_parts_of_growing_size():
 
     assert taken(run_exactly, np.inf, 1, True) == [(0, None)]
     assert taken(run, 1.0, 3, False) == taken(run_exactly, np.inf, 3, False) == [(0, None), (1, None), (2, None)]
-    for n_topics, length in ((20, 25), (6667, 25), (20, 24)):  # documents are topics at first, if many and long
+    for n_topics, length in ((32, 25), (6667, 25), (32, 24), (31, 25)):  # documents are topics, if many and long
         *parts, (one, _), (two, _) = taken(run_exactly, np.inf, 3, True, n_topics, length)
         assert (one, two) == (1, 2) and {round_ for round_, _ in parts} == {0}
-        if n_topics == 20 and length == 25:
+        if n_topics == 32 and length == 25:
             assert parts.pop(0) == (0, None)
         np.testing.assert_array_equal(sum(active for _, active in parts), np.ones(20_000))
         sizes = np.array([active.sum() for _, active in parts])
