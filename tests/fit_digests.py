@@ -240,6 +240,7 @@ FITS = {
     "vips-frequencies": lambda: fitted(seeded(VIPSLDA, epsilon=1.0, prior=public_frequencies())),
     "vips-sampled": lambda: sampled(learning_method="online"),
     "vips-exact": lambda: fitted(seeded(VIPSLDA, epsilon=np.inf)),
+    "vips-exact-documents": lambda: fitted(seeded(VIPSLDA, 40, epsilon=np.inf, max_iter=5), 4 * corpus()),
     "vips-exact-infer": lambda: fitted(
         seeded(VIPSLDA, epsilon=np.inf, doc_topic_prior="infer", topic_word_prior="infer")
     ),
@@ -253,6 +254,7 @@ FITS = {
     "cgs-laplace": lambda: fitted(seeded(PrivateCGSLDA, epsilon=20.0, mechanism="laplace")),
     "cgs-sampled": lambda: fitted(seeded(PrivateCGSLDA, epsilon=8.0, sampling_rate=0.3, max_iter=10)),
     "cgs-exact": lambda: fitted(seeded(PrivateCGSLDA, epsilon=np.inf)),
+    "cgs-exact-documents": lambda: fitted(seeded(PrivateCGSLDA, 40, epsilon=np.inf, max_iter=12), 4 * corpus()),
     "cgs-exact-infer": lambda: fitted(seeded(PrivateCGSLDA, epsilon=np.inf, doc_topic_prior="infer")),
     "cgs-exact-many-topics": lambda: fitted(seeded(PrivateCGSLDA, 300, epsilon=np.inf, max_iter=12)),
     "cgs-published": lambda: fitted(seeded(PriTopLDA, epsilon=2.0, max_iter=5)),
