@@ -1,11 +1,15 @@
 """What several test files share: programs that find the package, its public estimators, corpora."""
 
+import hashlib
 import importlib
 import inspect
+import itertools
 import os
 import pkgutil
 import re
 import sys
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -79,26 +83,80 @@ def shifted(seed):
     return int(seed) + SHIFT if SHIFT and whole else seed
 
 
+class Entropy:
+    """What tests get where a fit takes the system's entropy: of each test its own, and the same in every run.
+
+    No test fails by chance then, on any machine. Programs that a test starts have the system's.
+    """
+
+    place, numbers = "", itertools.count()
+
+    def draw(self):
+        """Return 32 bytes."""
+        forked = os.getpid() != TESTS
+        return hashlib.sha256(f"{self.place} {next(self.numbers)} {SHIFT} {forked}".encode()).digest()
+
+    @contextmanager
+    def of(self, place):
+        """Draw what belongs to a test or a fixture."""
+        before, (self.place, self.numbers) = (self.place, self.numbers), (place, itertools.count())
+        try:
+            yield
+        finally:
+            self.place, self.numbers = before
+
+
+ENTROPY, TESTS = Entropy(), os.getpid()
+
+
+def _begin(self, random_state, user=""):
+    OWN[0](self, shifted(random_state), user)
+    if random_state is None:
+        self.root = ENTROPY.draw()
+
+
+def _generator(seed=None):
+    return OWN[1](list(ENTROPY.draw()) if seed is None else shifted(seed))
+
+
+def _key_of(module, seed):
+    return np.frombuffer(ENTROPY.draw(), "<u4").astype(np.uint32) if seed is None else OWN_KEYS[module](shifted(seed))
+
+
 def pytest_configure(config):
-    """Shift the seeds of estimators, of samplers and of generators, of tests and of the package."""
+    """Replace the system's entropy, and shift the seeds of estimators, samplers and generators."""
     global SHIFT
     SHIFT = 1_000_003 * config.getoption("--shift-seeds")
-    if not SHIFT:
-        return
-    begin, default_rng, sequence = OWN
-    Randomness.__init__ = lambda self, random_state, user="": begin(self, shifted(random_state), user)
-    np.random.default_rng = lambda seed=None: default_rng(shifted(seed))
-    np.random.SeedSequence = lambda entropy=None, **options: sequence(shifted(entropy), **options)
-    for module, key_of in OWN_KEYS.items():
-        module._key_of = lambda seed, key_of=key_of: key_of(shifted(seed))
+    Randomness.__init__, np.random.default_rng = _begin, _generator
+    for module in OWN_KEYS:
+        module._key_of = partial(_key_of, module)
+    if SHIFT:
+        np.random.SeedSequence = lambda entropy=None, **options: OWN[2](shifted(entropy), **options)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    with ENTROPY.of(item.nodeid):
+        np.random.seed(list(ENTROPY.draw()))  # noqa: NPY002, of scikit-learn's `random_state=None`
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    with ENTROPY.of(f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param_index', 0)}"):
+        return (yield)
 
 
 @pytest.fixture
 def own_seeds(monkeypatch):
     """Do not shift seeds: for numbers that are printed somewhere, and for what other processes find."""
+    monkeypatch.setitem(globals(), "SHIFT", 0)
+
+
+@pytest.fixture
+def system_entropy(monkeypatch):
+    """Take the system's entropy: for what must be fresh in each process, and for what becomes of a key."""
     monkeypatch.setattr(Randomness, "__init__", OWN[0])
-    monkeypatch.setattr(np.random, "default_rng", OWN[1])
-    monkeypatch.setattr(np.random, "SeedSequence", OWN[2])
     for module, key_of in OWN_KEYS.items():
         monkeypatch.setattr(module, "_key_of", key_of)
 

@@ -422,11 +422,13 @@ def test_streams_do_not_repeat():
     assert np.unique(np.concatenate(words)).size == 4 * words[0].size
 
 
+@pytest.mark.usefixtures("system_entropy")
 def test_system_entropy_is_fresh_every_time():
     assert not np.array_equal(rounded_gaussian(10.0, 200), rounded_gaussian(10.0, 200))
     assert not np.array_equal(kernel.system_key(), kernel.system_key())
 
 
+@pytest.mark.usefixtures("system_entropy")
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_a_fork_does_not_repeat_its_parent():
     rounded_gaussian(1e6, 10)
@@ -454,7 +456,7 @@ def test_seeded_draws_never_change():
     assert discrete_laplace(1e9, 3, random_state=0).tolist() == [-1791626844, 406595927, 2166866243]
 
 
-def test_the_key_is_wiped(monkeypatch):
+def test_the_key_is_wiped(system_entropy, monkeypatch):
     key = np.arange(1, 9, dtype=np.uint32)
     monkeypatch.setattr(kernel, "system_key", lambda: key)
     assert rounded_gaussian(10.0, 100).any()
