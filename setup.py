@@ -22,6 +22,7 @@ KERNELS = {  # extension -> uses threads; the longest to compile come first
     "blocks": True,
     "foldin_rows": True,
     "foldin": True,
+    "held_out": True,
     "sequential": False,
     "mixture": True,
     "noise": True,

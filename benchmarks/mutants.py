@@ -543,8 +543,8 @@ MUTANTS = [
     ),
     Mutant(
         "documents judge what they made themselves",
-        "    cells = np.maximum(cells - own, LEAST * cells)\n",
-        "",
+        "rows_without(*entries, counts, masses, own, blend",
+        "rows_without(*entries, counts, masses, 0 * own, blend",
         "topics of chance are called real",
         ADAPTIVE,
     ),

@@ -11,6 +11,7 @@ INTERNALS = {
     "_kernels._foldin": "fold_in",
     "_kernels._foldin_rows": "LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows",
     "_kernels._gibbs": "TokenBlocks",
+    "_kernels._held_out": "* as held_out_kernel",
     "_kernels._listed": "ListedTokens",
     "_kernels._mixture": "responsibilities, scaled_sums",
     "_kernels._noise": "* as noise_kernel, keystream",

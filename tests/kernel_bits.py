@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._kernels import _arithmetic, _linear_algebra
+from skdplda._kernels import _arithmetic, _held_out, _linear_algebra
 from skdplda._kernels._arithmetic import log_ndtr, mills, ndtr, ndtri
 from skdplda._kernels._expected import ExpectedCounts, next_table
 from skdplda._kernels._foldin import fold_in
@@ -101,7 +101,7 @@ STEPS = (False, 1.0), (True, 1.0), (True, 1.4)  # whether they are collapsed, an
 
 
 def variational():
-    for n_topics in (1, 16, 40, 130, 200):
+    for n_topics in (1, 7, 16, 40, 130, 200):  # with columns up to sixteen
         rng = np.random.default_rng(n_topics)
         indptr, indices, counts, (n_documents, n_words) = corpus(60, 40)
         table = quotients(rng, (n_words, n_topics), np.float32)
@@ -143,6 +143,18 @@ def fold_ins():
             rows, peak, place = word_rows(table.T, indices)
             theta = fold_in_rows(indptr, place, counts, rows, np.full(n_topics, alpha), 60, 1e-4)
             yield from (rows, theta, probabilities(indptr, place, rows, peak, theta))
+
+
+def held_out():
+    for n_topics in (1, 3, 40):
+        rng = np.random.default_rng(n_topics)
+        indptr, indices, data, (n_documents, n_words) = corpus(60, 40)
+        begins, counts = indptr.astype(np.int64), quotients(rng, (n_words, n_topics))
+        theta, scale, weights = (quotients(rng, size) for size in ((n_documents, n_topics), n_documents, n_words))
+        for left in (quotients(rng, (n_words, n_topics)) / 1000, quotients(rng, (n_words, 1)) / 1000):
+            for word_weights in (weights, None):
+                own = _held_out.own_parts(begins, indices, data, theta, counts, counts, left, scale, word_weights)
+                yield from (own, *_held_out.rows_without(begins, indices, counts, counts.sum(axis=0), own, 0.5, 0.01))
 
 
 def mixture():
@@ -284,8 +296,8 @@ def words():
 
 
 KERNELS = (
-    arithmetic, normal_law, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture,
-    segments, noise, sequential, released, partition, reports, words,
+    arithmetic, normal_law, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins,
+    held_out, mixture, segments, noise, sequential, released, partition, reports, words,
 )  # fmt: skip
 
 if __name__ == "__main__":

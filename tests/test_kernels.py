@@ -72,7 +72,7 @@ def test_every_path_of_the_processor_gives_the_same_bits():
     """Each copy of the kernels that runs here, and the one taken by default."""
     program = str(Path(__file__).parent / "kernel_bits.py")
     default = with_simd(None, program)
-    assert default.stdout.count("\n") == 17, default.stderr  # `_blocks` has a part of what `_gibbs` does
+    assert default.stdout.count("\n") == 18, default.stderr  # `_blocks` has a part of what `_gibbs` does
     for name in ("plain", "avx2", "avx512"):
         done = with_simd(name, program)
         if name == "plain" or "on this processor" not in done.stderr:

@@ -15,6 +15,7 @@ typedef int32_t i4 __attribute__((vector_size(16)));
 typedef struct {              /* what one thread works with */
     int64_t words;            /* of a document, at most */
     float *memory, *gamma, *theta, *total, *alpha, *other, *block, *ratio, *count;
+    float *column, *sums;     /* sixteen topics' numbers of all words, and for each sixteen sums of what it has of them */
     const float **row;        /* word -> its numbers */
     int32_t *topic, *cell;    /* topics in use */
 } document_scratch;
@@ -31,10 +32,10 @@ static void scratch_free(document_scratch *a) {
 
 static document_scratch *scratch_new(int64_t words, int32_t stride) {
     document_scratch *a = calloc(1, sizeof(document_scratch));
-    const size_t whole = (words + LANES) / LANES * LANES;
+    const size_t whole = (words + LANES) / LANES * LANES, width = stride;
     if (!a) return NULL;
     a->words = words;
-    a->memory = aligned_alloc(64, ((4 + LANES) * (size_t)stride + (2 + (size_t)stride) * whole) * sizeof(float));
+    a->memory = aligned_alloc(64, ((4 + LANES) * width + (2 + LANES + width) * whole + LANES * LANES) * sizeof(float));
     a->row = malloc(whole * sizeof(float *));
     a->topic = aligned_alloc(64, 2 * (size_t)stride * sizeof(int32_t));
     if (!a->memory || !a->row || !a->topic) {
@@ -49,6 +50,8 @@ static document_scratch *scratch_new(int64_t words, int32_t stride) {
     a->ratio = a->other + (size_t)LANES * stride;
     a->count = a->ratio + whole;
     a->block = a->count + whole;
+    a->column = a->block + (size_t)stride * whole;
+    a->sums = a->column + LANES * whole;
     a->cell = a->topic + stride;
     return a;
 }

@@ -54,6 +54,19 @@ INLINE v4 TARGET(four_totals)(TARGET(floats) sum[TARGET(REGISTERS)][4]) {
 #endif
 }
 
+/* Turn each quarter of four vectors: number m of the four then has, in quarter q, lane 4 q + m of each. */
+INLINE void TARGET(turn)(TARGET(floats) *x) {
+    TARGET(floats) y[4];
+    for (int i = 0; i < 2; i++) {
+        y[i] = PICKED(x[2 * i], x[2 * i + 1], 0, 4, 1, 5);
+        y[i + 2] = PICKED(x[2 * i], x[2 * i + 1], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 2; i++) {
+        x[2 * i] = PICKED(y[2 * i], y[2 * i + 1], 0, 1, 4, 5);
+        x[2 * i + 1] = PICKED(y[2 * i], y[2 * i + 1], 2, 3, 6, 7);
+    }
+}
+
 /* Sums over k of theta[k] row[k] of four rows, of `n` vectors of sixteen lanes. */
 INLINE v4 TARGET(four_sums)(const float *const *row, const float *theta, int32_t n) {
     enum { STEP = TARGET(REGISTERS) };

@@ -54,12 +54,12 @@ static __attribute__((noinline)) void TARGET(gather_any_collapsed)(document_scra
 #undef CASE
 }
 
-/* Keep the topics with more than `cut` counts if that halves the work. */
-INLINE void TARGET(drop_topics)(const variational_problem *p, document_scratch *a, int64_t words, int32_t *k) {
+/* Keep the topics with more than `cut` counts if that halves the work, or if there are columns; whether there are then. */
+INLINE int TARGET(drop_topics)(const variational_problem *p, document_scratch *a, int64_t words, int32_t *k, int columns) {
     int32_t kept = 0, stride;
     for (int32_t j = 0; j < *k; j++) kept += a->gamma[j] - a->alpha[j] > p->cut;
     stride = padded(kept);
-    if (!kept || 2 * stride > padded(*k)) return;
+    if (!kept || kept == *k || (!columns && 2 * stride > padded(*k))) return columns;
     kept = 0;
     for (int32_t j = 0; j < *k; j++) {
         if (!(a->gamma[j] - a->alpha[j] > p->cut)) continue;
@@ -69,7 +69,8 @@ INLINE void TARGET(drop_topics)(const variational_problem *p, document_scratch *
         a->theta[kept] = a->theta[j];
         a->alpha[kept++] = a->alpha[j];
     }
-    for (int64_t i = 0; i < words; i++) {
+    if (columns) TARGET(leave_columns)(a, words, kept);
+    else for (int64_t i = 0; i < words; i++) {
         const float *row = a->row[i];
         float *to = a->block + i * stride; /* never beyond what `row` still needs: rows only get shorter */
         for (int32_t j = 0; j < kept; j++) to[j] = row[a->cell[j]];
@@ -78,6 +79,9 @@ INLINE void TARGET(drop_topics)(const variational_problem *p, document_scratch *
     }
     for (int32_t j = kept; j < stride; j++) a->gamma[j] = a->alpha[j] = a->theta[j] = 0;
     *k = kept;
+    if (columns || !TARGET(few_topics)(p, words, kept)) return columns;
+    TARGET(make_columns)(a, words, kept);
+    return 1;
 }
 
 /* Add the soft counts of a word, on the grid and rounded towards zero, to the sum. They never add up to more than `most`,
@@ -112,6 +116,7 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
     const int64_t weight = p->weight ? p->weight[d] : p->token_weight;
     float *state = p->state ? p->state + (size_t)d * p->n_topics : NULL;
     int32_t k = p->n_topics, iteration = 0, next_drop = 2;
+    int columns = TARGET(few_topics)(p, words, k);
     const float length = TARGET(note_counts)(a, p->counts + first, words);
     float change;
     double squares = 0;
@@ -134,13 +139,15 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         else TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
         return 0;
     }
+    if (columns) TARGET(make_columns)(a, words, k);
     do {
         const int32_t n = padded(k) / LANES;
         const float beyond = iteration + 1 < p->max_iter ? p->beyond : 0;
         if (p->collapsed) memcpy(a->theta, a->gamma, n * LANES * sizeof(float));
         else TARGET(exp_digamma_all)(a->gamma, a->theta, n * LANES);
         for (int32_t j = k; j < n * LANES; j++) a->theta[j] = 0;
-        if (p->collapsed) TARGET(gather_any_collapsed)(a, words, n, 0);
+        if (columns) TARGET(gather_columns)(a, words, k, 0);
+        else if (p->collapsed) TARGET(gather_any_collapsed)(a, words, n, 0);
         else TARGET(gather_any)(a, words, n);
         TARGET(lanes) moved = {.lane = {0}};
         for (int32_t j = 0; j < n * STEP; j++) {
@@ -154,13 +161,17 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
             ((TARGET(floats) *)a->gamma)[j] = next;
         }
         change = 0;
-        for (int32_t j = 0; j < LANES; j++) change += moved.lane[j];
+        if (columns) {
+            const v4 *quarter = (const v4 *)&moved, four = (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+            change = (four[0] + four[1]) + (four[2] + four[3]);
+        } else for (int32_t j = 0; j < LANES; j++) change += moved.lane[j];
         if (++iteration == next_drop && iteration < p->max_iter && change > p->tol * p->n_topics) {
-            TARGET(drop_topics)(p, a, words, &k);
+            columns = TARGET(drop_topics)(p, a, words, &k, columns);
             next_drop *= 2;
         }
     } while (iteration < p->max_iter && change > p->tol * p->n_topics);
-    if (p->collapsed) TARGET(gather_any_collapsed)(a, words, padded(k) / LANES, 1);
+    if (columns) TARGET(gather_columns)(a, words, k, 1);
+    else if (p->collapsed) TARGET(gather_any_collapsed)(a, words, padded(k) / LANES, 1);
     if (state) {
         memset(state, 0, p->n_topics * sizeof(float));
         for (int32_t j = 0; j < k; j++) state[a->topic[j]] = a->gamma[j] > a->alpha[j] ? a->gamma[j] - a->alpha[j] : 0;

@@ -104,6 +104,8 @@ static unit_sum *unit_sum_new(const variational_problem *p, int64_t n_words, int
 #include "simd_copies.h"
 #define COPIES "soft_counts.h"
 #include "simd_copies.h"
+#define COPIES "topic_columns.h"
+#include "simd_copies.h"
 #define COPIES "variational_document.h"
 #include "simd_copies.h"
 

@@ -6,9 +6,9 @@ and from the table what the document itself has added to it is taken away.
 """
 
 import numpy as np
-import scipy.sparse as sp
 
-from skdplda._arithmetic import log, matmul, total
+from skdplda._arithmetic import log, total
+from skdplda._kernels import _held_out
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 
 __all__ = ["gains_of_unseen", "own_parts", "together", "unseen"]
@@ -56,20 +56,12 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
     size, as the others together. What a document contributes has norm `scale`, (n_documents,), with words weighted by
     `word_weights`; or, where these are None, each of its tokens has.
     """
-    topics, document = counts / total(counts, axis=0), documents_of(X)
-    rows, _, place = word_rows(np.ascontiguousarray(topics.T), X.indices.astype(np.int32, copy=False), n_threads)
-    theta = fold_in_rows(X.indptr, place, X.data, rows, prior, MAX_ITER, TOL, n_threads)
-    own = theta[document] * topics[X.indices]
-    own *= (X.data / np.maximum(total(own, axis=1), 1e-300))[:, None]
-    if word_weights is not None:
-        squares = (word_weights[X.indices] ** 2.0) * total(own * own, axis=1)
-        scale = scale / np.sqrt(np.maximum(np.bincount(document, squares, X.shape[0]), 1e-300))
-    own *= scale[document][:, None]
-    cells, n_apart = counts[X.indices], left.shape[1]
-    own[:, :n_apart] *= left[X.indices]
-    lost = total(own[:, :n_apart], axis=1) / np.maximum(total(cells[:, :n_apart], axis=1), 1e-300)
-    own[:, n_apart:] = np.minimum(lost, 1)[:, None] * cells[:, n_apart:]
-    return own
+    begins, words, data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+    counts, left, scale = (np.ascontiguousarray(given, np.float64) for given in (counts, left, scale))
+    weights, topics = None if word_weights is None else word_weights.astype(np.float64), counts / total(counts, axis=0)
+    rows, _, place = word_rows(np.ascontiguousarray(topics.T), words, n_threads)
+    theta = fold_in_rows(begins, place, data, rows, prior, MAX_ITER, TOL, n_threads)
+    return _held_out.own_parts(begins, words, data, theta, topics, counts, left, scale, weights, n_threads)
 
 
 def together(counts, left, frequencies):
@@ -90,15 +82,10 @@ def gains_of_unseen(X, counts, own, blend, priors, n_threads):
     and `priors`, (n_priors, n_topics), those of topic proportions. Topics are mixed with the word frequencies, of which
     they are the part `blend`. A document without words on one side gains 0.
     """
-    document, cells, masses = documents_of(X), counts[X.indices], total(counts, axis=0)
-    rows = sp.csr_array((np.ones(X.nnz), np.arange(X.nnz), X.indptr), shape=(X.shape[0], X.nnz))
-    masses = np.maximum(masses - matmul(rows, own), LEAST * masses)
-    cells = np.maximum(cells - own, LEAST * cells)
-    words = total(cells, axis=1) / total(masses, axis=1)[document]
-    cells /= masses[document]
-    cells *= blend
-    cells += ((1 - blend) * words)[:, None]
-    rows, peak, place = word_rows(cells.T, np.arange(X.nnz, dtype=np.int32), n_threads)
+    counts, own = (np.ascontiguousarray(given, np.float64) for given in (counts, own))
+    document, place, masses = documents_of(X), np.arange(X.nnz, dtype=np.int32), total(counts, axis=0)
+    entries = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    rows, peak, words = _held_out.rows_without(*entries, counts, masses, own, blend, LEAST, n_threads)
     held_out = unseen(X)
     (begins, seen), (starts, judged) = (_part(X, document, np.flatnonzero(part)) for part in (~held_out, held_out))
     tokens, nats = X.data[judged].astype(np.float64), np.empty((X.shape[0], len(priors)))
