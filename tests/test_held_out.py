@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 
 def made(K, A, weighted, seed=0):
-    """Return random arguments of `own_parts`, of 30 documents over 20 words; one document is empty."""
+    """Return random arguments of `own_rows`, of 30 documents over 20 words; one document is empty."""
     rng = np.random.default_rng(seed)
     X = rng.poisson(0.7, (30, 20))
     X[3] = 0
@@ -46,10 +46,10 @@ def own_by_numpy(indptr, indices, data, theta, topics, counts, left, scale, word
 @pytest.mark.parametrize("weighted", [False, True])
 def test_own_parts_are_those_of_numpy(K, A, weighted):
     arguments = made(K, A, weighted)
-    found = held_out_kernel.own_parts(*arguments)
+    found = held_out_kernel.own_rows(*arguments)
     assert_allclose(found, own_by_numpy(*arguments), rtol=1e-12)
     for n_threads in (2, 4):
-        assert_array_equal(held_out_kernel.own_parts(*arguments, n_threads=n_threads), found)
+        assert_array_equal(held_out_kernel.own_rows(*arguments, n_threads=n_threads), found)
 
 
 @pytest.mark.parametrize("K", [1, 5, 16, 37])
@@ -79,7 +79,7 @@ def test_misuse_is_refused():
     for place in (3, 4, 5, 6, 7, 8):  # one row short
         wrong = [*arguments[:place], arguments[place][:-1], *arguments[place + 1 :]]
         with pytest.raises(ValueError, match="a row for each document or word"):
-            held_out_kernel.own_parts(*wrong)
+            held_out_kernel.own_rows(*wrong)
     own, counts = np.zeros((len(arguments[1]), 3)), arguments[5]
     with pytest.raises(ValueError, match="own must have a row for each entry"):
         held_out_kernel.rows_without(*arguments[:2], counts, counts.sum(axis=0), own[1:], 0.5, 0.01)

@@ -9,7 +9,7 @@ import numpy as np
 
 from skdplda._kernels._simd cimport aligned_zeros
 
-__all__ = ["own_parts", "rows_without"]
+__all__ = ["own_rows", "rows_without"]
 
 cdef double LEAST = 1e-300  # that something is divided by
 
@@ -69,7 +69,7 @@ cdef void scale_part(
         own[k] = (lost if lost < 1 else 1) * counts[k]
 
 
-def own_parts(
+def own_rows(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] data, const double[:, ::1] theta,
     const double[:, ::1] topics, const double[:, ::1] counts, const double[:, ::1] left, const double[::1] scale,
     const double[::1] word_weights=None, int n_threads=1,

@@ -8,8 +8,8 @@ and from the table what the document itself has added to it is taken away.
 import numpy as np
 
 from skdplda._arithmetic import log, total
-from skdplda._kernels import _held_out
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
+from skdplda._kernels._held_out import own_rows, rows_without
 
 __all__ = ["gains_of_unseen", "own_parts", "together", "unseen"]
 
@@ -61,7 +61,7 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
     weights, topics = None if word_weights is None else word_weights.astype(np.float64), counts / total(counts, axis=0)
     rows, _, place = word_rows(np.ascontiguousarray(topics.T), words, n_threads)
     theta = fold_in_rows(begins, place, data, rows, prior, MAX_ITER, TOL, n_threads)
-    return _held_out.own_parts(begins, words, data, theta, topics, counts, left, scale, weights, n_threads)
+    return own_rows(begins, words, data, theta, topics, counts, left, scale, weights, n_threads)
 
 
 def together(counts, left, frequencies):
@@ -85,7 +85,7 @@ def gains_of_unseen(X, counts, own, blend, priors, n_threads):
     counts, own = (np.ascontiguousarray(given, np.float64) for given in (counts, own))
     document, place, masses = documents_of(X), np.arange(X.nnz, dtype=np.int32), total(counts, axis=0)
     entries = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    rows, peak, words = _held_out.rows_without(*entries, counts, masses, own, blend, LEAST, n_threads)
+    rows, peak, words = rows_without(*entries, counts, masses, own, blend, LEAST, n_threads)
     held_out = unseen(X)
     (begins, seen), (starts, judged) = (_part(X, document, np.flatnonzero(part)) for part in (~held_out, held_out))
     tokens, nats = X.data[judged].astype(np.float64), np.empty((X.shape[0], len(priors)))
