@@ -262,13 +262,12 @@ class ClustersDesign(RoundsDesign):
 
 def public_row(estimator):
     """Return one embedding, of as many numbers as the public arrays of an `EmbeddingTopics` need."""
-    rows, projection, centre, init = map(estimator._public, ("public_rows", "projection", "centre", "init"))
+    rows, projection = estimator._public("public_rows"), estimator._public("projection")
     if rows is not None:
         return rows[:1]
     if projection is not None:
         return projection[:, 0][None]
-    centre = init[0] if centre is None and init is not None else centre
-    n_features = max(2, estimator.n_components) if centre is None else len(centre)
+    n_features = estimator._n_features_of_public() or max(2, estimator.n_components)
     return np.eye(1, max(n_features, estimator.projection or 0))
 
 

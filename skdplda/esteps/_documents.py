@@ -58,7 +58,7 @@ class CutDocuments:
         """Return the same documents with some words alone, given as flags of all."""
         if self.in_memory:
             return self._all if words.all() else only(self._all, words)
-        return CutDocuments(self._source, None, **self._cut, words=words)
+        return CutDocuments(self._source, None, **self._cut, first_document=self._first, words=words)
 
     def blocks(self, active=None):
         """Yield (numbers, documents): all at once in memory, and on disk in blocks, of those flagged as active."""

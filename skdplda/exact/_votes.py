@@ -4,10 +4,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import total
+from skdplda.rounds._adaptive import PRIORS
 from skdplda.rounds._held_out import own_parts
 from skdplda.rounds._queries import LARGEST_GAIN, nats_of_unseen
 
-FACTORS = 1.0, 5.0, 25.0  # of the default prior, as with noise
 # What a document added to topics is taken out of them so many times: with it, others have moved. Chosen on 20
 # Newsgroups, KOS, NIPS and Enron's mails, cut to 7 and 12 words and whole; judged on package titles and docstrings.
 MOVED = 2.0
@@ -28,6 +28,6 @@ def voted_factor(X, counts, prior, n_threads):
     def own(rows):
         return own_parts(some[rows], table, left, None, np.ones(some[rows].shape[0]), prior, n_threads)
 
-    nats = nats_of_unseen(some, table, own, 1.0, np.outer(FACTORS, prior), n_threads)
+    nats = nats_of_unseen(some, table, own, 1.0, np.outer(PRIORS, prior), n_threads)
     gains = np.clip(nats - nats[:, :1], -LARGEST_GAIN, LARGEST_GAIN)
-    return FACTORS[int(np.argmax(total(gains, axis=0)))]
+    return PRIORS[int(np.argmax(total(gains, axis=0)))]
