@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,17 +51,21 @@ class WordPrior:
         Distributions over the words. A row without differences is a topic none of whose words is in the vocabulary.
     names : tuple of str
         Of the seeded topics; empty if there are none.
+    n_dimensions : tuple of int
+        Columns of each set of vectors, where several are joined; empty for one set. Documents vote on each.
 
     Raises
     ------
     ValueError
-        If arrays are not as described, are for different numbers of words, or have not as many topics as names.
+        If arrays are not as described, are for different numbers of words, have not as many topics as names, or not as
+        many columns as the sets of vectors.
     """
 
     vectors: np.ndarray | None = None
     frequencies: np.ndarray | None = None
     topics: np.ndarray | None = None
     names: tuple[str, ...] = ()
+    n_dimensions: tuple[int, ...] = ()
 
     def __post_init__(self):
         for name in ("vectors", "frequencies", "topics"):
@@ -84,6 +88,10 @@ class WordPrior:
             raise ValueError(f"names of a WordPrior must be one for each of its {n_topics} topics; got {self.names!r}.")
         if self.names:
             _topic_names("names of a WordPrior", self.names)
+        columns = 0 if self.vectors is None else self.vectors.shape[1]
+        if self.n_dimensions and not (min(self.n_dimensions) > 0 and sum(self.n_dimensions) == columns):
+            raise ValueError(f"n_dimensions of a WordPrior must be positive and add up to the {columns} columns of its"
+                             f" vectors; got {self.n_dimensions!r}.")  # fmt: skip
         if len(sizes := self._sizes()) > 1:
             raise ValueError(f"arrays of a WordPrior must be for the same words; got some for {sorted(sizes)} words.")
 
@@ -98,12 +106,23 @@ class WordPrior:
         return min(self._sizes(), default=None)
 
     @property
+    def vector_sets(self) -> list[np.ndarray]:
+        """The sets of vectors, each of shape (n_words, n_dimensions) with rows of length 1 or zero."""
+        if self.vectors is None or len(self.n_dimensions) < 2:
+            return [] if self.vectors is None else [self.vectors]
+        return [unit_rows(part) for part in np.split(self.vectors, np.cumsum(self.n_dimensions)[:-1], axis=1)]
+
+    def with_sets(self, sets: Sequence[np.ndarray]) -> "WordPrior":
+        """Return this prior with other sets of vectors."""
+        return replace(self, vectors=_joined(sets), n_dimensions=_columns(sets))
+
+    @property
     def informed(self) -> np.ndarray:
         """Numbers of the seeded topics that have words in the vocabulary, ascending."""
         return np.flatnonzero([] if self.topics is None else np.ptp(self.topics, axis=1))
 
     def __repr__(self):
-        digest = hashlib.sha256(repr(self.names).encode())
+        digest = hashlib.sha256(repr((self.names, self.n_dimensions) if self.n_dimensions else self.names).encode())
         for array in (self.vectors, self.frequencies, self.topics):
             digest.update(b"none" if array is None else repr(array.shape).encode() + np.ascontiguousarray(array).data)
         return f"<WordPrior: sha256 {digest.hexdigest()[:12]}>"
@@ -418,7 +437,7 @@ class PublicPrior:
         word_prior : WordPrior
             Its `vectors` (n_words, n_dimensions) are float64. Each set of vectors has the mean over the words that it
             knows taken away, and is scaled to length 1. Several sets are joined, and scaled again; a word without a
-            vector has zeros.
+            vector has zeros. `n_dimensions` are the columns of each set.
             Its `frequencies` (n_words,) sum to 1. A word that a table lacks counts as half of that table's smallest
             positive number: as seen half a time, in a table of counts. Several tables are averaged.
             Its `topics` (n_seeded, n_words) sum to 1 by row, and `names` are theirs.
@@ -435,7 +454,9 @@ class PublicPrior:
             topic has no word in the vocabulary, and its row is uniform.
         """
         words = _distinct("words", words)
-        vectors = _joined([_vectors_for(*layer, words) for layer in self._vectors])
+        sets = [_vectors_for(*layer, words) for layer in self._vectors]
+        sets = [vectors for vectors in sets if vectors is not None]
+        vectors = _joined(sets)
         tables = [_frequencies_for(*layer, words) for layer in self._frequencies]
         tables = [table for table in tables if table is not None]
         frequencies = mean(tables, axis=0) if tables else None
@@ -457,7 +478,9 @@ class PublicPrior:
             )
         topics[empty] = 1
         topics /= total(topics, axis=1, keepdims=True)
-        return WordPrior(_fixed(vectors), _fixed(frequencies), _fixed(topics) if names else None, names)
+        return WordPrior(
+            _fixed(vectors), _fixed(frequencies), _fixed(topics) if names else None, names, _columns(sets)
+        )
 
     def _content(self):
         """Return what the prior holds, in words."""
@@ -594,10 +617,14 @@ def _vectors_for(words, vectors, vocabulary):
 
 def _joined(sets):
     """Return vectors of several sets side by side, at length 1, or None."""
-    sets = [vectors for vectors in sets if vectors is not None]
     if len(sets) < 2:
         return sets[0] if sets else None
     return unit_rows(np.hstack(sets))
+
+
+def _columns(sets):
+    """Return `n_dimensions` of a `WordPrior` of these sets of vectors."""
+    return tuple(vectors.shape[1] for vectors in sets) if len(sets) > 1 else ()
 
 
 def _frequencies_for(words, counts, vocabulary):

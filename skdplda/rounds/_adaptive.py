@@ -7,7 +7,6 @@ releases prove. All this is post-processing, and the shares of the budget add up
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -104,7 +103,7 @@ def audited_query(kind, table, vectors=None):
         "words": lambda: WordTotals(len(table)),
         "votes": lambda: TopicVotes(table, left=np.ones(table.shape), word_weights=word_weights(table)),
         "priors": lambda: PriorVotes(table, np.ones(table.shape), 0.1 * np.array(PRIORS), word_weights(table)),
-        "vector_votes": lambda: VectorVotes(vectors),
+        "vector_votes": lambda: VectorVotes((vectors,)),
     }[kind]()
 
 
@@ -171,12 +170,16 @@ def _words_alone(known):
 
 
 def _vectors(known):
-    """Ask whether vectors fit, and where the signal is weak for clusters; return whether topics start from these."""
-    known.vectors = principal(known.prior.vectors, known.frequencies)
-    votes = yield from known.ask(VectorVotes(known.scaled_vectors()), FIT_SHARE, 1)
-    if votes[0, 0] < ENOUGH_FIT * known.deviation(FIT_SHARE):
-        known.vectors = None
+    """Ask which vectors fit, and where the signal is weak for clusters; return whether topics start from these."""
+    sets = known.prior.vector_sets
+    scaled = tuple(known.scaled_vectors(principal(vectors, known.frequencies)) for vectors in sets)
+    votes = (yield from known.ask(VectorVotes(scaled), FIT_SHARE, 1))[:, 0]
+    fit = votes >= ENOUGH_FIT * known.deviation(FIT_SHARE)
+    if not fit.any():
         return False
+    if not fit.all():
+        known.prior = known.prior.with_sets([vectors for vectors, fits in zip(sets, fit, strict=True) if fits])
+    known.vectors = principal(known.prior.vectors, known.frequencies)
     weak = known.signal < START_SIGNAL
     if weak or len(known.prior.informed):
         start = known.starting(known.prior)
@@ -185,7 +188,7 @@ def _vectors(known):
         return False
     known.centres = unit_columns(matmul(known.vectors.T, start))
     for n_left in range(VECTORS_ROUNDS, 0, -1):
-        query = VectorSums(known.scaled_vectors(), known.centres)
+        query = VectorSums(known.scaled_vectors(known.vectors), known.centres)
         known.centres = unit_columns((yield from known.ask(query, VECTORS_SHARE / VECTORS_ROUNDS, n_left)))
     return True
 
@@ -308,7 +311,7 @@ class Knowledge:
         self.n_apart = min(max(round(APART * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
         self.signal, self._start = signal / self.n_apart, self._start[:, : self.n_apart]
         self._sum = self._sum[:, : self.n_apart]
-        self.seed_topics(self.starting(replace(self.prior, vectors=None)))  # not asked yet
+        self.seed_topics(self.starting(self.prior.with_sets([])))  # not asked yet
 
     def starting(self, prior):
         """Return the topics that a prior says to start from, (n_words, number of topics apart), or None."""
@@ -325,9 +328,9 @@ class Knowledge:
         self.topics_pay, self.prior_factor, self.frequencies = False, 1.0, self.proven_frequencies()
         self.table = self.scaled(np.repeat(self.frequencies[:, None], self.shape[1], axis=1))
 
-    def scaled_vectors(self):
-        """Return the vectors of words, times their weights, of which rare words have more."""
-        return self.vectors * np.clip(power(self.frequencies * len(self.table), -0.5), 0.2, 5)[:, None]
+    def scaled_vectors(self, vectors):
+        """Return vectors of words, times their weights, of which rare words have more."""
+        return vectors * np.clip(power(self.frequencies * len(self.table), -0.5), 0.2, 5)[:, None]
 
     def apart(self):
         """Return the table of the topics that are kept apart."""
@@ -335,7 +338,7 @@ class Knowledge:
 
     def clusters(self):
         """Return the query for the first topics by the clusters of documents."""
-        return ClusterCounts(self.scaled_vectors(), self.centres, self._word_weights())
+        return ClusterCounts(self.scaled_vectors(self.vectors), self.centres, self._word_weights())
 
     def votes(self):
         """Return the query whether topics pay, of topics as released so far, mixed with the word frequencies."""

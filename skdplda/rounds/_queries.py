@@ -191,29 +191,37 @@ class Votes(Query):
 
 @dataclass(frozen=True, eq=False)
 class VectorVotes(Votes):
-    """Votes whether words of one document have vectors that point the same way.
+    """Votes whether words of one document have vectors that point the same way: (n_sets, 1), one for each set.
 
     A document's vote is the sum of the products of its words' vectors in pairs, over that of each with itself, in
-    [-1, 1], less DOUBT.
+    [-1, 1], less DOUBT; and that over the root of n_sets.
 
     Parameters
     ----------
-    vectors : ndarray of shape (n_words, n_dimensions)
+    sets : tuple of ndarray of shape (n_words, n_dimensions)
         Public vectors of words, times their weights.
     """
 
-    vectors: Any
+    sets: Any
     kind = "vector_votes"
     lemma = "adaptive, Lemma 2"
-    shape = (1, 1)
+
+    @property
+    def shape(self):
+        """Shape of the sum."""
+        return len(self.sets), 1
 
     def votes(self, X, e_step, numbers):
-        """Return the votes of documents, (n_documents, 1)."""
-        vectors, X = self.vectors, X.astype(np.float64)
+        """Return the votes of documents, rows of norm 1 at most, (n_documents, n_sets)."""
+        X = X.astype(np.float64)
+        votes = [self._of_set(X, vectors) for vectors in self.sets]
+        return np.stack(votes, axis=1) / np.sqrt(len(votes))
+
+    def _of_set(self, X, vectors):
         alone = matmul(X.multiply(X), total(vectors**2, axis=1))
         pairs = total(matmul(X, vectors) ** 2, axis=1) - alone
         ratio = np.divide(pairs, alone, out=np.zeros(len(pairs)), where=alone > 0)
-        return ((np.clip(ratio, -1, 1) - DOUBT) / (1 + DOUBT))[:, None]
+        return (np.clip(ratio, -1, 1) - DOUBT) / (1 + DOUBT)
 
 
 @dataclass(frozen=True, eq=False)
