@@ -14,6 +14,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, SelectorMixin
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
 
@@ -319,6 +320,14 @@ def test_nothing_private_has_no_guarantee():
     for thing in (make_pipeline(CountVectorizer(), LatentDirichletAllocation()), LatentDirichletAllocation(), None):
         with pytest.raises(ValueError, match="none of its steps is private"):
             privacy_guarantee(thing)
+
+
+def test_a_search_that_is_not_private_says_what_it_costs():
+    for inner in (lda(), make_pipeline(CountVectorizer(vocabulary=PUBLIC), lda())):
+        with pytest.raises(ValueError, match=r"GridSearchCV has no guarantee: it fits clones .* Use PrivateSearchCV"):
+            privacy_guarantee(GridSearchCV(inner, {}))
+    with pytest.raises(ValueError, match="none of its steps is private"):
+        privacy_guarantee(GridSearchCV(LatentDirichletAllocation(), {}))
 
 
 def test_mixed_units_are_refused():

@@ -228,6 +228,13 @@ def _is_fitted(estimator, steps):
     for name, step in steps:
         if inner := _private_inside(step):
             raise _void(name, step, SIDE_BY_SIDE.format(", ".join(map(repr, inner))))
+    inner = getattr(estimator, "estimator", None)  # of a search, or of what else fits clones
+    if not private and any(is_private(step) for _, step in flat_steps(inner, "estimator")):
+        raise ValueError(
+            f"{type(estimator).__name__} has no guarantee: it fits clones of a private estimator to the same documents,"
+            " and each of these fits costs its epsilon. Use PrivateSearchCV, or ask for the guarantee of the one"
+            " estimator that you fit and release."
+        )
     if not private:
         raise ValueError(
             f"{type(estimator).__name__} has no guarantee: none of its steps is private. Take a model such as"
