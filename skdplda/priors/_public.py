@@ -478,9 +478,7 @@ class PublicPrior:
             )
         topics[empty] = 1
         topics /= total(topics, axis=1, keepdims=True)
-        return WordPrior(
-            _fixed(vectors), _fixed(frequencies), _fixed(topics) if names else None, names, _columns(sets)
-        )
+        return WordPrior(_fixed(vectors), _fixed(frequencies), _fixed(topics) if names else None, names, _columns(sets))
 
     def _content(self):
         """Return what the prior holds, in words."""
