@@ -555,6 +555,8 @@ def test_bad_requests_for_starting_topics_are_refused(everything):
         ({"topics": np.full((2, 3), 1 / 3), "names": (1, 2)}, "names of a WordPrior must be strings"),
         ({"topics": np.full((2, 3), 1 / 3)}, r"names of a WordPrior must be one for each of its 2 topics; got \(\)"),
         ({"names": ("a",)}, "names of a WordPrior must be one for each of its 0 topics"),
+        ({"vectors": np.eye(3), "n_dimensions": (1, 3)}, r"add up to the 3 columns of its vectors; got \(1, 3\)"),
+        ({"vectors": np.eye(3), "n_dimensions": (3, 0)}, r"must be positive .* got \(3, 0\)"),
         (
             {"topics": np.full((1, 3), 1 / 3), "names": ("a",), "frequencies": np.full(2, 0.5)},
             r"for the same words; got some for \[2, 3\] words",

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -89,7 +90,7 @@ class WordPrior:
         if self.names:
             _topic_names("names of a WordPrior", self.names)
         columns = 0 if self.vectors is None else self.vectors.shape[1]
-        if self.n_dimensions and not (min(self.n_dimensions) > 0 and sum(self.n_dimensions) == columns):
+        if self.n_dimensions and not (min(self.n_dimensions) > 0 and math.fsum(self.n_dimensions) == columns):
             raise ValueError(f"n_dimensions of a WordPrior must be positive and add up to the {columns} columns of its"
                              f" vectors; got {self.n_dimensions!r}.")  # fmt: skip
         if len(sizes := self._sizes()) > 1:
@@ -113,7 +114,24 @@ class WordPrior:
         return [unit_rows(part) for part in np.split(self.vectors, np.cumsum(self.n_dimensions)[:-1], axis=1)]
 
     def with_sets(self, sets: Sequence[np.ndarray]) -> "WordPrior":
-        """Return this prior with other sets of vectors."""
+        """Return this prior with other sets of vectors.
+
+        Parameters
+        ----------
+        sets : sequence of ndarray of shape (n_words, n_dimensions)
+            As `vector_sets` has them; empty for no vectors. Affects privacy: no, they are public or what was released
+            chose them.
+
+        Returns
+        -------
+        word_prior : WordPrior
+            Its `vectors` are the sets side by side, scaled to length 1.
+
+        Raises
+        ------
+        ValueError
+            If the sets are for another number of words.
+        """
         return replace(self, vectors=_joined(sets), n_dimensions=_columns(sets))
 
     @property
