@@ -173,6 +173,14 @@ def compiled(source, mutation=None, folder="skdplda/_kernels"):
         return parse(Path(place, "driver.ll").read_text())
 
 
+def members(kind, folder="skdplda/_kernels"):
+    """Return the names of the fields of a structure that a header defines, in order."""
+    text = "\n".join(header.read_text() for header in sorted((ROOT / folder).glob("*.h")))
+    body = re.search(r"typedef struct \{([^}]*)\} " + kind + ";", text).group(1)
+    fields = [one for line in re.sub(r"/\*.*?\*/", "", body, flags=re.S).split(";")[:-1] for one in line.split(",")]
+    return [re.search(r"(\w+)\s*$", field).group(1) for field in fields]
+
+
 def parse(text):
     structs = dict(re.findall(r"^(%[\w.]+) = type (?:<?\{ )?(.*?)(?: \}>?)?$", text, re.M))
     functions, signatures = {}, {}
@@ -273,6 +281,10 @@ class Machine:
             offsets.append(end)
             end, most = end + self.size(part), max(most, alignment)
         return [*offsets, -(-end // most) * most]
+
+    def offsets(self, kind):
+        """Return the offset of each field of a structure of the headers, by its name."""
+        return dict(zip(members(kind), self.fields(f"%struct.{kind}")[:-1], strict=True))
 
     def lanes(self, kind):
         """Return how many lanes a type has, and each one's type; 0 for a scalar."""

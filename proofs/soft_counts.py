@@ -82,8 +82,8 @@ def rounded(made, target, n_words, n_topics, kept, sign, decisions):
     machine = Machine(made, solver, {f"add_squares_{target}": add_squares}, decisions)
 
     def structure(kind, **values):
-        offsets = machine.fields(f"%struct.{kind}")
-        return Pointer({offsets[int(i[1:])]: (size, value) for i, (size, value) in values.items()}, 0)
+        offsets = machine.offsets(kind)
+        return Pointer({offsets[name]: held for name, held in values.items()}, 0)
 
     def numbers(name, n, size, first=0):
         return Pointer({size * (first + i): (size, z3.BitVec(f"{name}{i}", 8 * size)) for i in range(n)}, 0)
@@ -109,12 +109,12 @@ def rounded(made, target, n_words, n_topics, kept, sign, decisions):
                 machine.cells.append((total, number))
                 sums.memory[8 * (w * n_topics + k)] = 8, total
                 start[w, k] = cell, total, room
-    problem = structure("variational_problem", _6=(8, norm), _10=(4, bits(n_topics, 32)), _11=(4, bits(stride, 32)))
+    problem = structure("variational_problem", norm=(8, norm), n_topics=(4, bits(n_topics, 32)), stride=(4, bits(stride, 32)))
     scratch = structure(
-        "document_scratch", _3=(8, numbers("theta", stride, 4)), _8=(8, numbers("ratio", n_words, 4)), _10=(8, rows),
-        _11=(8, Pointer({4 * j: (4, bits(k, 32)) for j, k in enumerate(topics)}, 0)), _12=(8, Pointer({}, 0)),
+        "document_scratch", theta=(8, numbers("theta", stride, 4)), ratio=(8, numbers("ratio", n_words, 4)), row=(8, rows),
+        topic=(8, Pointer({4 * j: (4, bits(k, 32)) for j, k in enumerate(topics)}, 0)), cell=(8, Pointer({}, 0)),
     )  # fmt: skip
-    soft_sum = structure("soft_sum", _0=(8, sums), _1=(8, recent), _2=(8, uses), _3=(4, most_uses))
+    soft_sum = structure("soft_sum", sum=(8, sums), recent=(8, recent), uses=(8, uses), most_uses=(4, most_uses))
     word = Pointer({4 * i: (4, bits(w, 32)) for i, w in enumerate(words)}, 0)
     n = -(-kept // LANES)
     scale = z3.BitVec("scale", 32)
@@ -189,8 +189,7 @@ def attempts(made, target, decisions):
 
     machine = Machine(made, solver, {f"add_rounded_{target}": add_rounded, "sqrt": lambda *_: None}, decisions)
     machine.cells = [(norm, exact)]
-    offsets = machine.fields("%struct.variational_problem")
-    problem = Pointer({offsets[6]: (8, norm)}, 0)
+    problem = Pointer({machine.offsets("variational_problem")["norm"]: (8, norm)}, 0)
     empty, k = Pointer({}, 0), z3.BitVec("k", 32)
     solver.facts += [k >= 1, k <= 2**30]
     arguments = [problem, empty, empty, empty, z3.BitVec("words", 64), k, None]
@@ -226,10 +225,10 @@ def uses(made):
         skip = {"llvm.memset.p0i8.i64": lambda *_: None, "llvm.memset.p0.i64": lambda *_: None}
         machine = Machine(made, solver, new | skip, decisions)
         machine.cells = [(norm, exact)]
-        offsets = machine.fields("%struct.variational_problem")
-        problem = Pointer({offsets[6]: (8, norm), offsets[11]: (4, stride)}, 0)
+        offsets = machine.offsets("variational_problem")
+        problem = Pointer({offsets["norm"]: (8, norm), offsets["stride"]: (4, stride)}, 0)
         found = machine.call("new_sum", [problem, z3.BitVec("n_words", 64), Pointer({}, 0)])
-        most = found.memory[machine.fields("%struct.soft_sum")[3]][1]
+        most = found.memory[machine.offsets("soft_sum")["most_uses"]][1]
         most = machine.integer(most)
         solver.show(z3.And(most * (exact + 1) <= 2**31 - 1, most >= 1, most <= 65535), "a row has room")
         shown += solver.n_shown
