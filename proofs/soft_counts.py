@@ -109,10 +109,13 @@ def rounded(made, target, n_words, n_topics, kept, sign, decisions):
                 machine.cells.append((total, number))
                 sums.memory[8 * (w * n_topics + k)] = 8, total
                 start[w, k] = cell, total, room
-    problem = structure("variational_problem", norm=(8, norm), n_topics=(4, bits(n_topics, 32)), stride=(4, bits(stride, 32)))
+    problem = structure(
+        "variational_problem", norm=(8, norm), n_topics=(4, bits(n_topics, 32)), stride=(4, bits(stride, 32))
+    )
     scratch = structure(
-        "document_scratch", theta=(8, numbers("theta", stride, 4)), ratio=(8, numbers("ratio", n_words, 4)), row=(8, rows),
-        topic=(8, Pointer({4 * j: (4, bits(k, 32)) for j, k in enumerate(topics)}, 0)), cell=(8, Pointer({}, 0)),
+        "document_scratch", theta=(8, numbers("theta", stride, 4)), row=(8, rows), cell=(8, Pointer({}, 0)),
+        topic=(8, Pointer({4 * j: (4, bits(k, 32)) for j, k in enumerate(topics)}, 0)),
+        ratio=(8, numbers("ratio", n_words, 4)),
     )  # fmt: skip
     soft_sum = structure("soft_sum", sum=(8, sums), recent=(8, recent), uses=(8, uses), most_uses=(4, most_uses))
     word = Pointer({4 * i: (4, bits(w, 32)) for i, w in enumerate(words)}, 0)
