@@ -26,6 +26,7 @@ import re
 import subprocess
 import sys
 import time
+import traceback
 import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass, fields, replace
@@ -202,24 +203,30 @@ def same(stored, now):
 
 
 def check(share, seed=None, quick=False, assume=False, folder=RESULTS):
-    """Measure a share of all rows again and compare them; return {(table, what was found): number of rows}."""
-    count, drawn, every = Counter(), {}, []
+    """Measure a share of each table's rows again, one at least; return {(table, what was found): number of rows}."""
+    count, drawn, some = Counter(), {}, random.Random(seed)
     for table in tables():
-        cells = {}
+        cells, every = {}, []
         for row in read(folder / f"{table.name}.csv"):
             cells.setdefault(tuple(row[field.name] for field in fields(table.settings)), []).append(row)
         for rows in cells.values():
             if not quick or 0 < sum(float(row["cpu s"] or 0) for row in rows) <= QUICK:
-                every += [(table, place, row) for place, row in enumerate(rows)]
-    for table, place, row in random.Random(seed).sample(every, math.ceil(share * len(every))):
-        settings = None if table.timed is True else table.of(row, assume)
-        if settings is None:
-            count[table.name, "not to be compared" if table.timed is True else "settings not known"] += 1
-        else:
-            drawn.setdefault((table, settings), []).append((place, row))
-    for (table, settings), some in drawn.items():
-        again, beside = measured(table, settings), {*STAMP, *table.timed, *table.key(settings)}
-        for place, row in some:
+                every += list(enumerate(rows))
+        for place, row in some.sample(every, math.ceil(share * len(every))):
+            settings = None if table.timed is True else table.of(row, assume)
+            if settings is None:
+                count[table.name, "not to be compared" if table.timed is True else "settings not known"] += 1
+            else:
+                drawn.setdefault((table, settings), []).append((place, row))
+    for (table, settings), stored in drawn.items():
+        beside = {*STAMP, *table.timed, *table.key(settings)}
+        try:
+            again = measured(table, settings)
+        except Exception:  # of any program: the others are to be checked, too
+            traceback.print_exc()
+            count[table.name, "fails"] += len(stored)
+            continue
+        for place, row in stored:
             now = again[place] if place < len(again) else {}
             other = {n: (row[n], now.get(n, "")) for n in row if n not in beside and not same(row[n], now.get(n, ""))}
             count[table.name, "differs" if other else "same"] += 1
@@ -237,4 +244,4 @@ if __name__ == "__main__":
     args = parser.parse_args()
     found = check(args.share, args.seed, args.quick, args.assume)
     print("\n".join(f"{n:6} {name}: {state}" for (name, state), n in sorted(found.items())))
-    sys.exit(any(state == "differs" for _, state in found))
+    sys.exit(any(state in ("differs", "fails") for _, state in found))

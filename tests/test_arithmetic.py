@@ -162,6 +162,20 @@ def test_eigenvectors(n):
         assert (vectors[np.arange(n), np.abs(vectors).argmax(axis=1)] > 0).all()
 
 
+@pytest.mark.parametrize("seed", [10, 46, 89, 240, 1519])
+def test_eigenvectors_of_few_rows(seed):
+    rng = np.random.default_rng(seed)  # a step of each met numbers that could get no smaller beside the largest
+    n = rng.integers(5, 31)
+    rows, weights = rng.standard_normal((n, 100)), rng.dirichlet(np.full(n, 0.3))
+    rows -= weights @ rows
+    a = arithmetic.gram(rows, weights)
+    values, vectors = arithmetic.eigen(a)
+    size = values[-1]
+    assert_allclose(values, np.linalg.eigvalsh(a), atol=1e-14 * size)
+    assert_allclose(vectors @ vectors.T, np.eye(100), atol=1e-13)
+    assert_allclose(vectors.T * values @ vectors, a, atol=3e-14 * size)
+
+
 def test_eigenvectors_of_extremes():
     for size in (1e-200, 1.0, 1e150):
         values, vectors = arithmetic.eigen(size * np.diag([3.0, 1.0, 1.0, 2.0]))

@@ -132,7 +132,7 @@ def pctd(s, sigma, support, similar=True):
     step = NoisySegmentEStep(
         X,
         n_topics=n_topics,
-        order=None,
+        bounded=False,
         alpha=np.full(n_topics, NO_PRIOR),
         beta=NO_PRIOR,
         n_updates=1,

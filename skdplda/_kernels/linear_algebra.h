@@ -46,13 +46,15 @@ static void tridiagonalize(double *a, double *q, double *d, double *e, double *v
  * converge.
  * Implicit shifts: Bowdler, Martin, Reinsch and Wilkinson (1968), The QR and QL algorithms for symmetric matrices. */
 static int diagonalize(double *q, double *d, double *e, int64_t n) {
+    enum { SLOW_TURNS = 20, MOST_TURNS = 60 };
     e[n - 1] = 0;
     for (int64_t l = 0; l < n; l++) {
         for (int turn = 0;; turn++) {
+            const double least = turn < SLOW_TURNS ? 0.125 : 8; /* beside large numbers small ones may not get smaller */
             int64_t m = l;
-            while (m + 1 < n && fabs(e[m]) > 0x1p-53 * (fabs(d[m]) + fabs(d[m + 1]) + 0.125)) m++;
+            while (m + 1 < n && fabs(e[m]) > 0x1p-53 * (fabs(d[m]) + fabs(d[m + 1]) + least)) m++;
             if (m == l) break;
-            if (turn == 60) return 0;
+            if (turn == MOST_TURNS) return 0;
             const double slope = (d[l + 1] - d[l]) / (2 * e[l]), root = sqrt(slope * slope + 1);
             double g = d[m] - d[l] + e[l] / (slope + (slope < 0 ? -root : root));
             double s = 1, c = 1, p = 0;
