@@ -222,9 +222,10 @@ def check(share, seed=None, quick=False, assume=False, folder=RESULTS):
         beside = {*STAMP, *table.timed, *table.key(settings)}
         try:
             again = measured(table, settings)
-        except Exception:  # of any program: the others are to be checked, too
-            traceback.print_exc()
-            count[table.name, "fails"] += len(stored)
+        except Exception as error:  # of any program: the others are to be checked, too
+            left_out = isinstance(error, (ImportError, FileNotFoundError))
+            print(f"{settings}: {error}") if left_out else traceback.print_exc()
+            count[table.name, "left out" if left_out else "fails"] += len(stored)
             continue
         for place, row in stored:
             now = again[place] if place < len(again) else {}

@@ -218,8 +218,17 @@ def test_check_tells_what_comes_again(toy, results, monkeypatch):
     results.write(rows, path)
     found = results.check(1.0, folder=path.parent)
     assert found == {("toy", "same"): 2, ("toy", "differs"): 1, ("toy", "settings not known"): 1}
+    for measure, state in (
+        (lambda settings: {}[settings], "fails"),
+        (lambda settings: path.with_name("x").open(), "left out"),
+    ):
+        monkeypatch.setattr(
+            results, "tables", lambda measure=measure: iter([dataclasses.replace(table, measure=measure)])
+        )
+        assert results.check(1.0, folder=path.parent)["toy", state] == 3
     monkeypatch.setattr(results, "tables", lambda: iter([dataclasses.replace(table, timed=True)]))
     assert results.check(1.0, folder=path.parent) == {("toy", "not to be compared"): 4}
+    assert sum(results.check(0.01, folder=path.parent).values()) == 1  # one row of a table at least
 
 
 @pytest.fixture

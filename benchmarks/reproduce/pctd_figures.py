@@ -151,7 +151,7 @@ def pctd(s, sigma, support, similar=True):
 
     tables = LastTable((X.shape[1], n_topics), Randomness(seed).key, similarity if similar else None, s.tau)
     plan = NoisePlan("gaussian", 1.0, (0.0,) * s.iterations, None)
-    asks = rounds_of(tables, s.iterations, None)
+    asks = rounds_of(tables, s.iterations)
     answer_exactly(asks, step, Spending(plan), Randomness(seed), callback=follow)
     return history, topics[0]
 
