@@ -4,6 +4,7 @@ import re
 import shlex
 from collections import Counter
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -55,12 +56,23 @@ def simple_table(table):
 def told(results, match):
     """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
 
-    A table has the columns that are named, and in the format numbers that have a decimal point; without columns, it is
-    that of the audits, or of testers.
+    Of `KEY=A|B`, that of A and that of B, with a comma. A table has the columns that are named, and in the format numbers
+    that have a decimal point; without columns, it is that of the audits, or of testers.
     """
     what, stem, rest = match.groups()
+    return ", ".join(told_once(results, what, stem, parts) for parts in alternatives(shlex.split(rest)))
+
+
+def alternatives(parts):
+    """Return the parts with each value of those that have several."""
+    each = ((part.partition("=")[0], part.partition("=")[2].split("|")) if "|" in part else part for part in parts)
+    return product(*([one] if isinstance(one, str) else [f"{one[0]}={value}" for value in one[1]] for one in each))
+
+
+def told_once(results, what, stem, parts):
+    """Return what is asked of rows that have one value of each key."""
     rows, columns, form = table(results / f"{stem}.csv"), [], ",.0f"
-    for part in shlex.split(rest):
+    for part in parts:
         key, equals, value = part.partition("=")
         if equals:
             rows = rows[rows[key] == value]
@@ -69,7 +81,7 @@ def told(results, match):
         else:
             columns.append(part)
     if not len(rows):
-        raise ValueError(f"no row fits {match[0]}")
+        raise ValueError(f"no row fits {stem} {shlex.join(parts)}")
     if what == "table" and columns:
         return simple_table(
             rows[columns].map(lambda text: f"{float(text):{form}}" if FRACTION.fullmatch(text) else text)

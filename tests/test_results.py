@@ -252,6 +252,7 @@ def test_a_page_takes_numbers_from_rows_and_names_their_commits(rows, tmp_path):
     assert said.startswith("Of benchmarks/program.py: 1.50, 9; 1,002 for 2 of 3 rows; 1 to 2; {mean}.")
     assert "``t.csv``: 1 measured at c2; 2 stored by c1." in said
     assert rows.with_rows("no program", tmp_path) == "no program"
+    assert rows.with_rows('{mean t "x y" corpus=a|b seed=0 :.0f}', tmp_path) == "1, 9"
     with pytest.raises(ValueError, match="no row fits"):
         rows.with_rows('{mean t "x y" corpus=c}', tmp_path)
 
