@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-ASKED = re.compile(r'\{(seconds|seeds|mean|min|max|table) (\w+)((?: (?:[^\s{}"]|"[^"{}]*")+)*)\}')
+ASKED = re.compile(r'\{(seconds|seeds|mean|min|max|table)\s(\w+)((?:\s+(?:[^\s{}"]|"[^"{}]*")+)*)\}')
 TABLE = re.compile(r'\n +Table\(\s*"(\w+)"')
 FRACTION = re.compile(r"-?\d*\.\d+(?:e-?\d+)?")
 DOC = Path(__file__).parent
@@ -56,8 +56,8 @@ def simple_table(table):
 def told(results, match):
     """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
 
-    Of `KEY=A|B`, that of A and that of B, with a comma. A table has the columns that are named, and in the format numbers
-    that have a decimal point; without columns, it is that of the audits, or of testers.
+    Of `KEY=A|B`, that of A and that of B, with a comma. A table has the columns that are named, and in the format
+    numbers that have a decimal point; without columns, it is that of the audits, or of testers.
     """
     what, stem, rest = match.groups()
     return ", ".join(told_once(results, what, stem, parts) for parts in alternatives(shlex.split(rest)))

@@ -17,26 +17,8 @@ What a point really costs stands beside what the paper says of it. The paper's e
 sum over sweeps of noise and draws is `paper_total`. `proven_total` is proven, at delta=1e-5, for everything that an
 attacker of Figure 4 sees; it is infinite where draws or counts are not covered.
 
-What is stored: both figures for all three corpora, three seeds each.
-
-Where we agree. Attack: on plain CGS and on CDP-LDA+ its success rises steeply with the sweeps, to 0.75 and more after
-100 and 0.77 to 1.0 after 300, at the smaller epsilon of CDP-LDA+ too; it finds at most 0.015 from HDP-LDA with
-beta=0.01. Perplexity falls as epsilon grows, and limiting the draws costs quality even without noise (KOS, 300 sweeps:
-600 at best, beta=0.1; CGS 480). One form does not fall: the delayed one with beta=1 rises on KOS from 624 to 630
-between 6 and 10, and is level from 4 on elsewhere (NIPS 850, mail 537 to 539): what costs quality there are the limited
-draws.
-
-Where we do not. With beta=1 the published HDP-LDA does not withstand the attack: at noise epsilon 1 it succeeds as on
-CGS and more (0.99 and more on all after 300 sweeps), since noise that stays in the counts gives each word a mark of its
-own, and at 10 it rises to 0.30 (mail), 0.67 (KOS) and 0.95 (NIPS); the delayed form, whose noise is fresh, stays below
-0.2. Nor does eq. (24) show what can be known: it counts how frequent words are once a sweep. Naive Bayes on the same
-trace finds 0.74 to 1.0 of the words from the delayed form with beta=1 after 300 sweeps, which an epsilon of 2,471 and
-more does not exclude, and with beta=0.01, where the paper's attack finds nothing, 0.62 (mail), 0.91 (NIPS) and 0.94
-(KOS) from the published form. Perplexity: the paper has HDP-LDA no worse than CDP-LDA+ at any epsilon, and much better
-on KOS. On KOS after 300 sweeps the published form is worse at each epsilon with each beta of the grid: 885 at 1 and 665
-at 10 at best, CDP-LDA+ 844 and 628 (three seeds, deviations of 2 to 4). The delayed form is much better at small
-epsilon (643 at 1 with beta=0.1) and ahead up to 10 (607 with beta=0.1). NIPS and mail agree: published 934 and 766 at 1
-at best, CDP-LDA+ 907 and 752, delayed 861 and 558.
+What agrees and what does not: doc/reproductions.rst. Eq. (24) does not show what can be known: it counts how frequent
+words are once a sweep. Naive Bayes ("bayes") uses the same trace.
 
 Results are kept as they come: run again to go on. A fit of 300 sweeps of KOS takes 4 to 12 s of processor time, an
 attack on mail up to 25.

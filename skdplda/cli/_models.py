@@ -49,7 +49,7 @@ def add_fit(fit):
         metavar="NAME",
         help="column or key of the author, for tables: protects all that one wrote",
     )
-    add_private_words(add_vocabulary(fit), 0.3)
+    add_private_words(add_vocabulary(fit), 0.4)
     add_price(fit)
     fit.add_argument(
         "--topics",

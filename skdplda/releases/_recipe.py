@@ -34,7 +34,7 @@ def make_fdptm_pipeline(
     delta: float = 1e-5,
     *,
     n_components: int | Literal["suggest"] | None = None,
-    vocabulary_share: float = 0.3,
+    vocabulary_share: float = 0.4,
     max_words: int | Literal["auto"] | None = None,
     vectorizer: DPCountVectorizer | None = None,
     model: Estimator | None = None,
@@ -64,7 +64,7 @@ def make_fdptm_pipeline(
         Number of topics. "suggest" takes what `model_selection.suggest_n_components` suggests from public numbers, for
         what the topics may spend and `max_words` words (2,000 where nothing limits them). None leaves that of `model`.
         `model_selection.PrivateSearchCV` searches for a number: it takes this pipeline. Affects privacy: no.
-    vocabulary_share : float, default=0.3
+    vocabulary_share : float, default=0.4
         Share of epsilon that selects the words, in (0, 1). The topics get much more than the rest.
     max_words : int, "auto" or None, default=None
         Of the selected words keep so many, those of the largest released weight: fewer words have better topics, more
