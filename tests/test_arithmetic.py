@@ -176,6 +176,20 @@ def test_eigenvectors_of_few_rows(seed):
     assert_allclose(vectors.T * values @ vectors, a, atol=3e-14 * size)
 
 
+@pytest.mark.parametrize("seed", [10, 151, 172])
+def test_eigenvectors_of_what_rounding_leaves(seed):
+    rng = np.random.default_rng(seed)  # squares of a reflection vanished, but for a number without a finite inverse
+    n = rng.integers(2, 60)
+    vector = rng.standard_normal(100)
+    weights = np.sqrt(rng.pareto(1, n) + 1e-9)
+    weights /= weights.sum()
+    rows = np.tile(vector, (n, 1))
+    a = arithmetic.gram(rows - weights @ rows, weights)
+    values, vectors = arithmetic.eigen(a)
+    assert_allclose(vectors @ vectors.T, np.eye(100), atol=1e-13)
+    assert_allclose(vectors.T * values @ vectors, a, atol=1e-13 * np.abs(a).max())
+
+
 def test_eigenvectors_of_extremes():
     for size in (1e-200, 1.0, 1e150):
         values, vectors = arithmetic.eigen(size * np.diag([3.0, 1.0, 1.0, 2.0]))

@@ -23,7 +23,7 @@ static void tridiagonalize(double *a, double *q, double *d, double *e, double *v
         e[k] = first > 0 ? -length : length;
         v[k + 1] -= e[k];
         const double scale = length * (length + (first > 0 ? first : -first)); /* half the square of the new v */
-        if (!(scale > 0)) { e[k] = first; continue; }
+        if (!(scale > 0x1p-900)) { e[k] = first; continue; } /* its inverse must be finite; beside 1 it is nothing */
         const double factor = 1 / scale;
         for (int64_t i = k + 1; i < n; i++) w[i] = 0;
         for (int64_t j = k + 1; j < n; j++) add_multiple(v[j], a + j * n + k + 1, w + k + 1, n - k - 1);
