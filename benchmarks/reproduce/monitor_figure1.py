@@ -13,7 +13,7 @@ removes as many tokens as the longest of them has.
 
 What agrees and what does not: doc/reproductions.rst. The paper gives reasons for its order of the corpora: NIPS has
 most tokens, but here mail has (461,820 are sampled, of NIPS 368,514, of KOS 186,297); and the average length (KOS 62,
-NIPS 273, mail 30), where the definition has that of the longest document, N_max (288, 421, 476). There are three seeds.
+NIPS 273, mail 30), where the definition has that of the longest document, N_max (288, 421, 476).
 
 The numbers are a diagnostic and bound nothing; the table holds the exact loss of the draws beside them.
 
