@@ -204,7 +204,7 @@ def same(stored, now):
 
 def check(share, seed=None, quick=False, assume=False, folder=RESULTS):
     """Measure a share of each table's rows again, one at least; return {(table, what was found): number of rows}."""
-    count, drawn, some = Counter(), {}, random.Random(seed)
+    count, drawn, rng = Counter(), {}, random.Random(seed)
     for table in tables():
         cells, every = {}, []
         for row in read(folder / f"{table.name}.csv"):
@@ -212,7 +212,7 @@ def check(share, seed=None, quick=False, assume=False, folder=RESULTS):
         for rows in cells.values():
             if not quick or 0 < sum(float(row["cpu s"] or 0) for row in rows) <= QUICK:
                 every += list(enumerate(rows))
-        for place, row in some.sample(every, math.ceil(share * len(every))):
+        for place, row in rng.sample(every, math.ceil(share * len(every))):
             settings = None if table.timed is True else table.of(row, assume)
             if settings is None:
                 count[table.name, "not to be compared" if table.timed is True else "settings not known"] += 1

@@ -65,8 +65,8 @@ def told(results, match):
 
 def alternatives(parts):
     """Return the parts with each value of those that have several."""
-    each = ((part.partition("=")[0], part.partition("=")[2].split("|")) if "|" in part else part for part in parts)
-    return product(*([one] if isinstance(one, str) else [f"{one[0]}={value}" for value in one[1]] for one in each))
+    keyed = (part.partition("=") for part in parts)
+    return product(*([key + equals + value for value in values.split("|")] for key, equals, values in keyed))
 
 
 def told_once(results, what, stem, parts):

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -173,6 +174,7 @@ def compiled(source, mutation=None, folder="skdplda/_kernels"):
         return parse(Path(place, "driver.ll").read_text())
 
 
+@cache
 def members(kind, folder="skdplda/_kernels"):
     """Return the names of the fields of a structure that a header defines, in order."""
     text = "\n".join(header.read_text() for header in sorted((ROOT / folder).glob("*.h")))
