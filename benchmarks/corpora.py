@@ -353,7 +353,9 @@ CORPORA = {
 
 def data_folder():
     """Return the folder of the corpora."""
-    return Path(os.environ.get("SKDPLDA_DATA") or sys.exit("set SKDPLDA_DATA to the folder of the corpora"))
+    if folder := os.environ.get("SKDPLDA_DATA"):
+        return Path(folder)
+    raise FileNotFoundError("set SKDPLDA_DATA to the folder of the corpora")
 
 
 def path_of(name):
