@@ -10,8 +10,7 @@ the first.
 CDP-LDA ends with the topics of its last sweep; LP-LDA as this package has it draws with a table that is frozen within a
 sweep, and takes a mean of many sweeps. "LP-LDA, last sample" and "CGS, last sample" have CDP-LDA's sampler and its last
 sweep. All three have three seeds. Documents of
-a stream come once: each user sends one report. Figure 6 has 100 sweeps, a batch 100 for KOS and 30 for the others; the
-paper has 300.
+a stream come once: each user sends one report. Fits and batches have the paper's 300 sweeps.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
 half of it for the other half ("completion").
@@ -81,7 +80,7 @@ N_PRIOR = {"KOS": 500, "NIPS": 200, MAILS: 1000}
 PRIOR_SIZES = {"KOS": (100, 250, 500, 1000), "NIPS": (50, 100, 200, 400), MAILS: (100, 250, 500, 1000)}
 BATCH_SIZES = (40, 80, 160, 320)
 EVERY = {"KOS": 1, "NIPS": 1, MAILS: 4}  # so many batches, Figure 8 has a row
-STREAM_SWEEPS = {"KOS": 100, "NIPS": 30, MAILS: 30}
+SWEEPS = 300
 COINS = (0.5, 0.2, 0.1, 0.05, 0.01, 0.001)  # f, from epsilon 1.10 to 7.60
 STREAM_EPSILONS = (1.0, 3.0, 5.0, math.inf)
 DATA = {"KOS": "kos", "NIPS": "nips", MAILS: "enron"}
@@ -110,7 +109,7 @@ class Settings:
     prior: int
     batch_size: int
     seed: int
-    sweeps: int
+    sweeps: int = SWEEPS
     every: int = 0
     topics: int = 50
     beta: float = 0.01
@@ -126,7 +125,7 @@ def cells():
         for alpha in (0.1, 1.0):
             for method in METHODS:
                 for epsilon in [math.inf] if method in EXACT else [round(bit_epsilon_of_coin(f), 4) for f in COINS]:
-                    found += [Settings(6, name, method, alpha, epsilon, 0, 0, seed, 100) for seed in range(3)]
+                    found += [Settings(6, name, method, alpha, epsilon, 0, 0, seed) for seed in range(3)]
         for seed in range(3):
             found += streams(name, seed)
     return found
@@ -134,16 +133,16 @@ def cells():
 
 def streams(name, seed):
     """Return those of Figures 8 to 10."""
-    common, prior = (seed, STREAM_SWEEPS[name]), N_PRIOR[name]
+    prior = N_PRIOR[name]
     three = ("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)
     found = []
     for epsilon in STREAM_EPSILONS:
         for method in ("O-LDA",) if math.isinf(epsilon) else ("OLP-LDA", "likelihood"):
-            found.append(Settings(8, name, method, 0.1, epsilon, prior, BATCH, *common, EVERY[name]))
-    found += [Settings(9, name, m, 0.1, e, size, BATCH, *common) for size in PRIOR_SIZES[name] for m, e in three]
+            found.append(Settings(8, name, method, 0.1, epsilon, prior, BATCH, seed, every=EVERY[name]))
+    found += [Settings(9, name, m, 0.1, e, size, BATCH, seed) for size in PRIOR_SIZES[name] for m, e in three]
     for size in BATCH_SIZES:
-        found += [Settings(10, name, m, 0.1, e, prior, size, *common) for m, e in three]
-        found.append(Settings(10, name, "OLP-LDA, no prior", 0.1, 3.0, 0, size, *common))
+        found += [Settings(10, name, m, 0.1, e, prior, size, seed) for m, e in three]
+        found.append(Settings(10, name, "OLP-LDA, no prior", 0.1, 3.0, 0, size, seed))
     return found
 
 
