@@ -56,11 +56,15 @@ def simple_table(table):
 def told(results, match):
     """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
 
-    Of `KEY=A|B`, that of A and that of B, with a comma. A table has the columns that are named, and in the format
-    numbers that have a decimal point; without columns, it is that of the audits, or of testers.
+    Of `KEY=A|B`, that of A and that of B, with a comma. A table has the rows of both, the columns that are named,
+    `NAME:FORMAT` where one has a format of its own, and in the format numbers that have a decimal point; without
+    columns, it is that of the audits, or of testers.
     """
     what, stem, rest = match.groups()
-    return ", ".join(told_once(results, what, stem, parts) for parts in alternatives(shlex.split(rest)))
+    parts = shlex.split(rest)
+    return ", ".join(
+        told_once(results, what, stem, some) for some in ([parts] if what == "table" else alternatives(parts))
+    )
 
 
 def alternatives(parts):
@@ -75,7 +79,7 @@ def told_once(results, what, stem, parts):
     for part in parts:
         key, equals, value = part.partition("=")
         if equals:
-            rows = rows[rows[key] == value]
+            rows = rows[rows[key].isin(value.split("|"))]
         elif part.startswith(":"):
             form = part[1:]
         else:
@@ -83,8 +87,9 @@ def told_once(results, what, stem, parts):
     if not len(rows):
         raise ValueError(f"no row fits {stem} {shlex.join(parts)}")
     if what == "table" and columns:
+        forms = {name: own or form for name, _, own in (column.partition(":") for column in columns)}
         return simple_table(
-            rows[columns].map(lambda text: f"{float(text):{form}}" if FRACTION.fullmatch(text) else text)
+            pd.DataFrame({name: [shown(text, form) for text in rows[name]] for name, form in forms.items()})
         )
     if what == "table":
         return testers_table(rows) if "tester" in rows else audit_table(rows)
@@ -96,6 +101,11 @@ def told_once(results, what, stem, parts):
         return f"{getattr(known, what)():{form}}"
     part = f" for {len(known):,} of {len(rows):,} rows" if 0 < len(known) < len(rows) else ""
     return f"{known.sum():,.0f}{part}" if len(known) else "not kept"
+
+
+def shown(value, form):
+    """Return a value of a row, in the format if it has a decimal point."""
+    return f"{float(value):{form}}" if FRACTION.fullmatch(value) else value
 
 
 def measured(rows):

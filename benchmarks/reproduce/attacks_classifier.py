@@ -10,19 +10,10 @@ sci.med, as presence bits of the 1,000 words of most posts (a vocabulary from th
 alpha = 1 and beta = 0.01 as in the paper. CDP-LDA's epsilon is the paper's parameter, which no proof supports;
 LP-LDA's is per bit; ours is per document.
 
-What is stored are three repetitions; bars in the picture are one standard deviation of them. What agrees: accuracy of
-prediction rises with epsilon for LP-LDA (0.736, 0.730 and 0.792 at 0.5, 1 and 2, from 4 on 0.912 to 0.928, as without
-privacy, 0.923) and for CDP-LDA (0.775 and 0.749 at 0.5 and 1, 0.904 at 10), and CDP-LDA is ahead of LP-LDA up to an
-epsilon of 2, behind from 4 on. F1 is the same to 0.001. What does not: the attack's accuracy lies between 0.507 and
-0.530 for both and every epsilon, with 0.522 without privacy and deviations of up to 0.022. The paper's rises with
-epsilon and stays below that without privacy; ours has no trend, and LP-LDA is above it at 0.5 and from 4 on.
-
-Our proven form predicts nothing: 0.504 up to an epsilon of 7, 0.516 at 10, with F1 at 0.335 where all is called one
-class, and nothing for the attack to find (0.497 to 0.500). A target is trained on 489 posts. Up to 7 its documents'
-vote finds no topics that explain them better than word frequencies do: all 50 topics are these, each document gets the
-proportions 1/50, and a classifier of them can but name the larger class. At 10 topics come out in some fits, and the
-proportions differ between documents by 0.002 only, which a logistic regression with C=100 makes next to nothing of;
-with proportions scaled to a deviation of 1, two of three such fits had 0.71 and 0.74 (a trial that is not stored).
+Three repetitions; bars in the picture are one standard deviation of them. What agrees and what does not:
+doc/reproductions.rst. Our proven form is trained on 489 posts, of which at most epsilons the documents' vote finds no
+topics better than word frequencies: all documents then have the same proportions, and the classifier can but name the
+larger class.
 
 It makes some 500 fits. Each line of the table is kept as soon as it is known: the same command goes on.
 

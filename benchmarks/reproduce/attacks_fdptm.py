@@ -12,9 +12,9 @@ Each is attacked by shadow models that select words of their own, and by ones th
 was released, as the authors' do; the picture is of these. A model's statistic leaves out words that it did not select.
 Beside them plain sampling with the vocabulary of the target's half.
 
-What is stored: the paper's ten repetitions, 21 settings. Intervals are over repetitions. Noise has no seed here, so
-that a second run has other numbers: of two settings areas moved by 0.002 and 0.005. A setting takes one to two minutes
-of processor time; every shadow model is kept in SKDPLDA_SCRATCH, so that the same command goes on.
+Ten repetitions, as the paper; intervals are over these. Noise has no seed here, so that a second run has other numbers.
+A setting takes one to two minutes of processor time; every shadow model is kept in SKDPLDA_SCRATCH, so that the same
+command goes on.
 
     SKDPLDA_SCRATCH=shadows python benchmarks/reproduce/attacks_fdptm.py
 """

@@ -14,30 +14,9 @@ al. 2016), the authors', whose claimed epsilon_2 does not hold, or "gaussian", p
 table has the total of words and topics, accounted jointly, and its status, which was "claimed" in each row when these
 were measured: scikit-learn's CountVectorizer does not record how it learned its words, now an assumption of the proof.
 
-Figure 4 agrees in level and shape by the authors' measure: with their M1 and scikit-learn's topics we have -1321,
--1235 and -1202 at epsilon_1 = 1, 3, 10 (three seeds, standard deviations 12, 17, 27), the paper -1380, -1242 and
--1203; most of the gain comes before 3. With the threshold that keeps delta it is -1379, -1235 and -1231, and with our
-sampler and the printed one -1268, -1190 and -1173. One point differs: without privacy, on all words, the paper has
--1117, we -1243. By equation (4) as printed the level is -116 to -132 with the authors' M1, and nothing changes beyond
-the spread over seeds.
-
-The best points of the measure "authors" are none: at epsilon_1 = 0.5 "item_frequency" names 25 to 27 words, fewer than
-the 30 that the measure takes, so that it sums some 325 pairs for 435 (-1132 and -1121 in Figure 4; -1075 and -1086 in
-Figure 5). They are hollow in the pictures.
-
-Figure 5, the authors' M1 and M2, by their measure, is as in the paper: epsilon_1 adds nothing from 2 on (-1447, -1310,
--1189, then -1195 to -1208), epsilon_2 helps up to 10, if little from 2 on (-1345, -1271, -1202, then to -1183). With
-the threshold that keeps delta epsilon_1 helps up to 5 (-1221 at 2, -1178) and epsilon_2 up to 3 (-1191, then -1192 and
--1196).
-
-"laplace-last" with that threshold, by equation (4): epsilon_1 saturates as in the paper, at 2 and not 3, but so does
-epsilon_2, at 1; its released counts sum to exact word totals at any epsilon_2. "gaussian": epsilon_2 helps up to 10
-with "item_frequency" (-131.9 at 5, -128.0 at 10) and up to 3 with "sieve" (-133.6, then -135.6 and -131.5, within a
-deviation); epsilon_1 helps up to 5 with "item_frequency" (-140.9 at 3, -128.6, then -133.3 at 10) and up to 3 with
-"sieve" (-133.6, -137.1, -133.9), and harms nowhere beyond a deviation. By the measure "authors" it is the paper's
-claim: epsilon_1 adds nothing from 2 on, and epsilon_2 helps up to 10 (-1418 to -1241, "sieve" -1437 to -1260). So most
-of the budget should go to the topics, as the paper concludes; accounted jointly, the words cost little of it: "sieve"
-with 3 and "gaussian" with 3 make 4.3 and not 6, at delta=2e-5.
+What agrees and what does not: doc/reproductions.rst. Where a selection names fewer words than the 30 of the measure
+"authors", as "item_frequency" does at epsilon_1 = 0.5, it sums fewer pairs, and the point looks best of all without
+being so: hollow in the pictures. "laplace-last" releases counts that sum to exact word totals at any epsilon_2.
 
 The seeds make the numbers repeatable. They are for public data only. A fit with scikit-learn takes 7 to 11 s of
 processor time, one with PrivateCGSLDA less than 1 s.

@@ -18,32 +18,8 @@ half of it for the other half ("completion").
 The epsilon of the papers is that of one bit, and so is the axis here. A document without a bound on its words has 1,000
 times as much; the table says both. CDP-LDA's epsilon is a published claim that does not hold: its true value is inf.
 
-What agrees with the papers, and what does not:
-
-* Figure 6, one sampler for all. By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA at large. With
-  alpha=0.1 they cross at 5.3 on KOS (LP-LDA 434, CDP-LDA 437; 635 and 503 at 1.1) and on NIPS (783 and 785; 843 and
-  815); on mail they meet at 7.6 (319 and 318; 601 and 385). With alpha=1: at 3.7 on KOS (522 and 529), 2.9 on NIPS (809
-  and 814), 7.6 on mail (427 and 432). At 7.6 LP-LDA is near the model without noise everywhere (426 to 425, 781 to 781,
-  319 to 316; alpha=1: 495 to 495, 797 to 797, 427 to 425). By completion CDP-LDA is better at each epsilon on all three
-  (601 to 589, 890 to 878 and 448 to 444 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
-* Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. By fold-in
-  with alpha=0.1 the likelihood of the noisy bits is better than the moment estimate where noise is strong, from 2.2 on
-  (KOS 486 to 537, NIPS 799 to 809, mail 412 to 509), and as good at 7.6, where a report has half a wrong bit; at 1.1
-  it is on KOS (574 to 654) and not on mail (651 to 638). At 1.1, by completion, the likelihood with alpha=0.1 is below
-  the words alone on KOS (698; 795), and no form of LP-LDA is on NIPS (892) or mail (748): few reports say little.
-* Figure 8, perplexity after each batch; the picture has, like the paper's, the average so far. O-LDA falls with the
-  batches (KOS 444 to 441, NIPS 812 to 806, mail 375 to 357). OLP-LDA falls at each epsilon on NIPS only (824 to 822,
-  814 to 811, 812 to 807 at 1, 3 and 5), and at 5 on mail (379 to 369). It rises on KOS at each epsilon, at the weakest
-  noise too (464 to 477, 450 to 459, 444.8 to 446.2), and on mail at 1 and 3 (407 to 428, 386 to 392): the prior corpus
-  alone is better, by fold-in, than what noisy batches, reconstructed by the moments, make of it. The paper has all of
-  them fall, and by completion all of ours do (KOS 666 to 650, 647 to 633, 641 to 619). The likelihood of the bits keeps
-  close to the stream without noise. On mail each fourth batch has a row, and the average is of these.
-* Figure 9. A larger prior corpus helps, as printed, and most where there is noise (OLP-LDA: KOS 502 to 441, mail 454
-  to 392; O-LDA 457 to 432, 365 to 357; on NIPS O-LDA is at 806 to 810 with any, but by completion it falls from 923 to
-  893).
-* Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches (KOS 541 to 519, NIPS 831 to
-  818, mail 494 to 470); with one the size hardly matters. As printed, except that O-LDA gains little from larger
-  batches here, too.
+What agrees with the papers, and what does not: doc/reproductions.rst. On mail each fourth batch of Figure 8 has a row,
+and the picture's average is of these.
 
     python benchmarks/reproduce/local_figures.py
     python benchmarks/reproduce/local_figures.py --only figure=6 corpus=KOS

@@ -11,16 +11,8 @@ Fresh noise in each iteration is shown in both readings of the paper: on all cou
 epsilon is counted (one word present or absent, delta = 1e-5), and on the counts that are not 0, which gives its
 curves and has no epsilon. LDA is collapsed Gibbs sampling with the paper's priors, folded in.
 
-As in the paper, perplexity falls with iterations and with topics. It says that EM converges within 35 iterations at
-sigma=0.25, and more slowly at 0.3. Ours is still falling then, by 2.4 % from 35 to 50 iterations at 0.25 (3235 to 3156)
-and by 2.8 % at 0.3 (3192 to 3101), of which 1.9 % in the last ten; by 1.3 % without noise. Figure 3 has the reverse
-order: LDA, 2496 to 1298 from 10 to 50 topics, is below PCTD, 3996 to 3098, where the paper has PCTD below. Eq. (16)
-judges words one by one, and three words that share a topic fit them less well than words that have one each; nothing in
-the paper says how its LDA was folded in. In Figure 2 the paper's EM converges the more slowly the more noise there is,
-and lower at 0.15; ours, with noise on counts that are not 0, settles more slowly with more noise, too, but
-because it goes lower: the same perplexity at every sigma after 10 iterations, and less with more noise after 50 (3225
-to 3101 from 0.15 to 0.3; 3281 without). With noise on all counts nothing is left (12,000 to 14,000). Similarity costs
-perplexity (3098 to 2998 without, 50 topics) and pays in coherence (c_npmi 0.032, without -0.001; Table 1, one seed).
+What agrees and what does not: doc/reproductions.rst. Eq. (16) judges words one by one, and three words that share a
+topic fit them less well than words that have one each; nothing in the paper says how its LDA was folded in.
 
     python benchmarks/reproduce/pctd_figures.py
 """

@@ -12,35 +12,14 @@ Perplexity is by document completion, not the paper's bound. The text of the pap
 setting, but those of Table 1. Delta is 1e-5 here, and the made corpus is seen once, all 400,000 documents; the
 multipliers in doc/theory/variational.rst are for 160,000 seen and a delta of 1e-4.
 
-What is stored: both real corpora with four budgets, four mini-batches, one and four passes and three seeds; the made
-one, 50 topics over 1,000 words, one pass, three seeds. A fit of it takes 10 s of processor time in mini-batches of
-1,000, and two to three minutes in those of 50.
+Both real corpora have four budgets, four mini-batches, one and four passes; the made one 50 topics over 1,000 words and
+one pass. All have three seeds. A fit of the made one takes 10 s of processor time in mini-batches of 1,000, and two to
+three minutes in those of 50.
 
-Table 1, on the made corpus at the paper's epsilon of 0.5, mini-batches of 1,000: the three topics that cohere most
-without privacy, and their like. zCDP has one of them, PLD two; advanced and linear composition have words at random,
-all of nearly one probability. The paper shows four topics each, and says that from zCDP over advanced to linear
-composition more of them have less coherent words: zCDP has two that cohere (born, american, name at 0.09 to 0.02;
-david, jonathan, king) and one in part, advanced one (david, king, god, church, 0.012 to 0.006) and linear one
-(american, born, john, name, english, 0.023 to 0.006); of the rest one (mount, display, animal) has weight but no sense,
-and the others are words at random of 0.0002 and less. So the order is the paper's, from zCDP down, but not that
-advanced and linear composition keep a topic: ours lose all three. At 5 they are no better.
-
-What agrees in Figure 1: PLD is best and zCDP next in each cell, and perplexity falls with epsilon. On 20 Newsgroups
-advanced is before linear composition in 10 of 11 cells (at 5: 1656 and 1672 after one pass, 1717 and 1818 after four,
-400 a mini-batch; at 0.5 both are at 1976 to 1990). Without privacy smaller mini-batches are better on the articles
-(831 at 50, 990 at 1,000). At 400,000 documents zCDP is before advanced, and that before linear, at each budget (778,
-818 and 921 at 0.5; 751, 773 and 801 at 5), as in the paper.
-
-What does not. On the real corpora each private model is worse than the words alone, after one pass and after four (20
-Newsgroups: PLD 1410 at best, words 1389; articles 1433 and 1347): rounds of all documents, the default of VIPSLDA, are
-what brings them below, see benchmarks/frontier.py. At 400,000 documents they are, too, up to a budget of 2; at 5 PLD is
-not, and in mini-batches of 1,000 zCDP is not either (691; 619 and 686; words 701, without privacy 496 and 474). A mini-
-batch gets the noise that hides one of its documents, whatever the size of the corpus; only sampling amplifies. Linear
-is before advanced composition on the articles in 9 of 11 cells (1796 and 1880 at 5) and on 20 Newsgroups at 1,000
-documents a mini-batch (1539 and 1598): with few steps it is the better bound. The effect of mini-batches is the
-reverse: the paper's private perplexity falls as they get smaller, ours rises (20 Newsgroups, zCDP, epsilon 5: 1465,
-1548, 1640, 1866 at 1,000, 400, 200 and 50; made documents 686, 751, 782 and 869), since a pass of smaller ones has more
-steps, and noise enters each of them.
+Table 1, on the made corpus at epsilon 0.5 and 5, mini-batches of 1,000: the three topics that cohere most without
+privacy, and those most like them. What agrees and what does not: doc/reproductions.rst. A mini-batch gets the noise
+that hides one of its documents, whatever the size of the corpus; only sampling amplifies. So private models of the small
+corpora are worse than the words alone, and a pass of smaller mini-batches, which has more noisy steps, is worse.
 
     python benchmarks/reproduce/vips_figure1.py
 """
