@@ -387,11 +387,12 @@ def copy_of_fitted(estimator):
     return model
 
 
-def check_counts(estimator, X, *, reset):
+def check_counts(estimator, X, *, reset, copy=True):
     """Return X as CSR of int32 counts with int64 pointers and int32 indices, duplicates summed, X untouched.
 
     Fractions are rounded, with a warning. Larger counts become 2**31 - 1, without one: how large a count is must not
     show. With `reset`, as in `fit`, the estimator's `n_features_in_` and `feature_names_in_` are set, else checked.
+    Without `copy` arrays may be those of X: not where noise is for what they hold now, for X may change meanwhile.
     TypeError for what lies on workers; ValueError for NaN, infinity, negative counts, no documents, no words, or a
     sparse matrix whose arrays do not describe one.
     """
@@ -409,7 +410,8 @@ def check_counts(estimator, X, *, reset):
     whom = f"{type(estimator).__name__}. Topic models need word counts"
     if not sp.issparse(X) or X.data.min(initial=0) < 0:
         check_non_negative(X, whom)
-    X = _summed(sp.csr_array(X, copy=sp.issparse(X)))
+    X = sp.csr_array(X)
+    X = X if X.has_canonical_format else _summed(X.copy())
     if X.dtype.kind == "f":
         rounded = np.rint(X.data)
         if not np.array_equal(rounded, X.data):
@@ -420,11 +422,9 @@ def check_counts(estimator, X, *, reset):
             )
     else:
         rounded = X.data
-    counts = sp.csr_array(
-        (_bounded(rounded).astype(np.int32), X.indices.astype(np.int32), X.indptr.astype(np.int64)), shape=X.shape
-    )
-    counts.indptr = counts.indptr.astype(np.int64)  # the constructor narrows it to the indices' type
-    counts.indices = counts.indices.astype(np.int32, copy=False)
+    data, indices = (part.astype(np.int32, copy=copy) for part in (_bounded(rounded), X.indices))
+    counts = sp.csr_array((data, indices, X.indptr), shape=X.shape)
+    counts.indptr, counts.indices = X.indptr.astype(np.int64), indices  # the constructor may narrow or widen them
     return counts
 
 

@@ -41,6 +41,16 @@ def test_equivalent_to_numpy(K):
         n = p.sum(axis=1) * drawn_for
 
 
+def test_counts_too_large_for_one_entry():
+    X, table, alpha = np.array([[200_000, 0, 65_536], [900, 7_000, 65_535]]), tables(2, 3), np.full(2, 0.1)
+    topics = np.concatenate([np.arange(n) % 2 for n in X.sum(axis=1)]).astype(np.uint16)
+    sums = ExpectedTopics(counts_of(X), 2, 1).collect(table, alpha, 0.01, topics)
+    row = (table + 0.01) / (table.sum(axis=0) + 0.03)
+    n = np.array([np.bincount(t, minlength=2) for t in np.split(topics, [X[0].sum()])])
+    of_prior = X.T * (row @ alpha)[:, None] / (row @ (n + alpha).T)  # (words, documents)
+    assert_allclose(sums, np.hstack([of_prior @ n, of_prior.sum(axis=1, keepdims=True)]), rtol=1e-3)
+
+
 @pytest.mark.parametrize("n_topics", [3, 40])
 def test_no_alpha_loses_tokens(n_topics):
     """The grid of the sums has no digits for a smaller alpha than LEAST_ALPHA: then there are no such rounds."""

@@ -154,6 +154,27 @@ def test_a_matrix_that_describes_no_counts_never_reaches_a_kernel(model, X):
         clone(model).fit(X)
 
 
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+def test_noise_is_for_the_counts_that_fit_was_given(mechanism):
+    """Whoever changes them meanwhile changes nothing: what was bounded is what is added."""
+    X, settings = make_lda_corpus(60, 30, 2, random_state=0).data, {"epsilon": 20.0, "random_state": 0}
+
+    def change(_):
+        X.data[:] = 1000
+        X.indices[:] = X.indices[::-1]
+
+    expected = PrivateCGSLDA(2, mechanism=mechanism, **settings).fit(X.copy())
+    found = PrivateCGSLDA(2, mechanism=mechanism, callback=change, **settings).fit(X)
+    np.testing.assert_array_equal(found.components_, expected.components_)
+
+
+def test_a_fit_without_noise_needs_no_second_copy_of_the_counts():
+    X, model = make_lda_corpus(60, 30, 2, random_state=0).data.astype(np.int32), PrivateCGSLDA(2)
+    shared = _validation.check_counts(model, X, reset=True, copy=False)
+    assert np.shares_memory(shared.data, X.data) and np.shares_memory(shared.indices, X.indices)
+    assert not np.shares_memory(_validation.check_counts(model, X, reset=True).data, X.data)
+
+
 @pytest.mark.parametrize("X", list(broken_matrices()))
 def test_transform_scores_units_and_attacks_refuse_the_same_matrices(X):
     good = sp.csr_array(np.random.default_rng(0).poisson(0.5, size=(40, 20)))

@@ -14,9 +14,9 @@ __all__ = ["ExpectedCounts", "next_table"]
 cdef extern from "expected_counts.h" nogil:
     ctypedef struct expected_block:
         const int64_t *word
-        const int32_t *document
-        const int32_t *count
-        const int64_t *start
+        const uint16_t *document
+        const uint16_t *count
+        const int64_t *list
         const uint16_t *topic
         const float *tokens
         float *next
@@ -33,6 +33,10 @@ cdef extern from "expected_counts.h" nogil:
     void finish_word(const double *sum, const expected_rows *r, int32_t w, float *out)
 
 choose_simd()
+
+
+cdef enum:
+    MOST = 65535  # documents of a block, and tokens of an entry
 
 
 cdef class Rows:
@@ -53,17 +57,26 @@ cdef class Rows:
         self.c.even, self.c.n_words, self.c.n_topics = np.min(alpha) == np.max(alpha), V, K
 
 
-cdef blocks_of(X, lists, int size):
-    """Return the entries of each block of documents, word by word: indptr (int64), documents and counts (int32).
+cdef blocks_of(X, start, int size):
+    """Return the entries of each block of documents, word by word: indptr (int64), documents and counts (uint16).
 
-    Documents of a word ascend in the length of their lists, so that loops over lists end where the processor expects.
+    Beside these, (n, 2), int64, is where the list of each document of the block begins and ends; lists of all begin at
+    `start`. Documents of a word ascend in the length of their lists, so that loops over lists end where the processor
+    expects. A count that is too large has several entries.
     """
-    blocks = []
+    blocks, size = [], min(size, MOST)
     for first in range(0, X.shape[0], size):
-        order = first + np.argsort(lists[first:first + size], kind="stable")
+        order = first + np.argsort(np.diff(start[first:first + size + 1]), kind="stable")
         part = X[order].tocsc()
         if part.nnz:
-            blocks.append((part.indptr.astype(np.int64), order.astype(np.int32)[part.indices], part.data.astype(np.int32)))
+            ends, documents, counts = part.indptr.astype(np.int64), part.indices, part.data
+            if np.max(counts) > MOST:
+                n = -(-counts // MOST)
+                entry, begin = np.repeat(np.arange(len(n)), n), np.append(0, np.cumsum(n))
+                rest = counts[entry] - MOST * (np.arange(len(entry)) - begin[entry])
+                ends, documents, counts = begin[ends], documents[entry], np.minimum(rest, MOST)
+            lists = np.stack([start[order], start[order + 1]], axis=1)
+            blocks.append((ends, documents.astype(np.uint16), counts.astype(np.uint16), lists))
     return blocks
 
 
@@ -81,20 +94,23 @@ cdef class ExpectedCounts:
     cdef list _blocks
     cdef object _sums, _after
     cdef int32_t _n_topics
-    cdef int64_t[::1] _start
     cdef uint16_t[::1] _topic
 
     def __init__(self, X, const uint16_t[::1] topics, int n_topics, int block, resumed=None):
-        cdef int64_t d, i, n = 0, first = 0, D = X.shape[0]
+        cdef int64_t d, i, length, n = 0, first = 0, D = X.shape[0]
         cdef int32_t k
         cdef int64_t[::1] start = np.zeros(D + 1, np.int64), seen = np.zeros(n_topics, np.int64)
         cdef uint16_t[::1] topic = np.zeros(topics.shape[0] + EIGHT * D, np.uint16)
         cdef float[::1] tokens = np.zeros(topic.shape[0] + 1, np.float32)
-        cdef int64_t[::1] lengths = np.diff(np.append(0, np.cumsum(X.data, dtype=np.int64))[X.indptr])
-        if np.sum(lengths) != topics.shape[0] or n_topics > 65520 or (topics.shape[0] and np.max(topics) >= n_topics):
+        cdef const int64_t[::1] indptr = X.indptr.astype(np.int64, copy=False)
+        cdef const int32_t[::1] counts = X.data
+        if X.data.sum(dtype=np.int64) != topics.shape[0] or n_topics > 65520 or (D and np.max(topics, initial=0) >= n_topics):
             raise ValueError("topics must have one entry a token, below n_topics, which may be 65520 at most")
         for d in range(D):
-            for i in range(first, first + lengths[d]):
+            length = 0
+            for i in range(indptr[d], indptr[d + 1]):
+                length += counts[i]
+            for i in range(first, first + length):
                 k = topics[i]
                 if seen[k] == 0:
                     seen[k] = n + 1  # its place in the list, from 1
@@ -107,11 +123,12 @@ cdef class ExpectedCounts:
                 topic[n] = n_topics + 1 + n % EIGHT
                 n += 1
             start[d + 1] = n
-            first += lengths[d]
-        self._n_topics, self._start, self._topic = n_topics, start, topic[:n + 1].copy()
-        self._blocks = blocks_of(X, np.diff(start), block)
-        self.tokens, self._after = aligned_zeros(n + 1, np.float32), aligned_zeros(n + 1, np.float32)
+            first += length
+        self._n_topics, self._topic = n_topics, topic[:n + 1].copy()
+        self.tokens = aligned_zeros(n + 1, np.float32)
         self.tokens[:] = np.asarray(tokens)[:n + 1]
+        topic = tokens = None
+        self._blocks, self._after = blocks_of(X, np.asarray(start), block), aligned_zeros(n + 1, np.float32)
         if resumed is not None and (resumed.shape != (n + 1,) or resumed.dtype != np.float32):
             raise ValueError("resumed must be the `tokens` of the same documents and topics")
         if resumed is not None:
@@ -142,15 +159,16 @@ cdef class ExpectedCounts:
         cdef double[:, ::1] sums = self._sums
         cdef uint8_t[::1] flag = np.full(V, NEVER, np.uint8)
         cdef const int64_t[::1] word
-        cdef const int32_t[::1] document, count
+        cdef const uint16_t[::1] document, count
+        cdef const int64_t[:, ::1] lists
         cdef expected_block *blocks = <expected_block *> malloc((n_blocks + 1) * sizeof(expected_block))
         if blocks == NULL:
             raise MemoryError("not enough memory for the blocks of documents")
         after[:] = 0
         for i in range(n_blocks):
-            word, document, count = self._blocks[i]
+            word, document, count, lists = self._blocks[i]
             blocks[i].word, blocks[i].document, blocks[i].count = &word[0], &document[0], &count[0]
-            blocks[i].start, blocks[i].topic = &self._start[0], &self._topic[0]
+            blocks[i].list, blocks[i].topic = &lists[0, 0], &self._topic[0]
             blocks[i].tokens, blocks[i].next = &tokens[0], &after[0]
         for i in prange(n_blocks, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
             error += expect_block(&blocks[i], &rows.c, &sums[0, 0], &flag[0])

@@ -16,8 +16,8 @@
 
 typedef struct {          /* a block of documents, word by word, and the topics of all documents */
     const int64_t *word;  /* word -> first entry of the block; V + 1 */
-    const int32_t *document, *count; /* entry -> document of all, tokens */
-    const int64_t *start; /* document -> first of its topics, a multiple of EIGHT; D + 1 */
+    const uint16_t *document, *count; /* entry -> document of the block, tokens */
+    const int64_t *list;  /* document of the block -> first of its topics, a multiple of EIGHT, and first of the next's */
     const uint16_t *topic; /* a list is filled up with the numbers from K + 1 on, so that no two are the same */
     const float *tokens;  /* of the document in the topic; 0 where a list is filled up */
     float *next;          /* these numbers as this table has them */

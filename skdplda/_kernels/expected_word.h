@@ -72,8 +72,8 @@ INLINE float TARGET(weigh)(const uint16_t *topic, const float *tokens, int64_t n
 }
 
 /* Fetch what the word's later documents need. */
-INLINE void TARGET(fetch)(const expected_block *b, int32_t d) {
-    const int64_t first = b->start[d], last = b->start[d + 1];
+INLINE void TARGET(fetch)(const expected_block *b, const int64_t *list) {
+    const int64_t first = list[0], last = list[1];
     for (int64_t i = first; i < last; i += 2 * EIGHT) {
         __builtin_prefetch(b->tokens + i);
         __builtin_prefetch(b->next + i, 1);
@@ -89,12 +89,12 @@ INLINE void TARGET(expect_word)(const expected_block *b, const expected_rows *r,
     enum { FEW = sizeof(TARGET(doubles)) / sizeof(double) };
     const int64_t stop = b->word[w + 1];
     for (int64_t e = b->word[w]; e < stop; e++) {
-        const int64_t first = b->start[b->document[e]], n = b->start[b->document[e] + 1] - first;
+        const int64_t *list = b->list + 2 * b->document[e], first = list[0], n = list[1] - first;
         const float *tokens = b->tokens + first;
         const uint16_t *topic = b->topic + first;
         float *next = b->next + first, each;
         double share;
-        if (e + AHEAD < stop) TARGET(fetch)(b, b->document[e + AHEAD]);
+        if (e + AHEAD < stop) TARGET(fetch)(b, b->list + 2 * b->document[e + AHEAD]);
         each = (float)b->count[e] / (TARGET(weigh)(topic, tokens, n, row, r->alpha, even, product) + prior);
         share = (double)(each * prior) + GRID_AT(24) - GRID_AT(24);
         sum[r->n_topics] += share;

@@ -38,7 +38,9 @@ class ListedEStep:
         active = None if active is None else active[self._unit]
         table, (alpha, beta) = query.table, self._priors(round_)
         if self._first_expected is not None and round_ >= self._first_expected:
-            return self._expected.collect(table, alpha, beta, self._tokens.topics)
+            if self._tokens is not None:  # it will not be needed again
+                self._topics, self._tokens = self._tokens.topics, None
+            return self._expected.collect(table, alpha, beta, self._topics)
         table = sp.csr_array(table)
         self._tokens.sweep(
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, alpha.astype(np.float32), beta,
@@ -52,7 +54,8 @@ class ListedEStep:
 
     def arrays(self):
         """Return the hidden state."""
-        return {"topics": self._tokens.topics, **self._expected.arrays()}
+        topics = self._topics if self._tokens is None else self._tokens.topics
+        return {"topics": topics, **self._expected.arrays()}
 
     def restore(self, arrays):
         """Restore the hidden state."""

@@ -20,9 +20,9 @@ class SeedCounts:
         """Return the counts, csr_array: rows of X, as in `GibbsEStep`, are of the units that `unit` says."""
         topic = self.topics[unit]
         row = np.flatnonzero(topic >= 0)
-        rows = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
-        of_topics = sp.csr_array((np.ones(len(row), np.int32), (topic[row], row)), shape=(self.shape[1], X.shape[0]))
-        return sp.csr_array((of_topics @ rows).T, dtype=np.int32)
+        numbers = topic[row], np.arange(len(row))
+        of_topics = sp.csr_array((np.ones(len(row), np.int32), numbers), shape=(self.shape[1], len(row)))
+        return sp.csr_array((of_topics @ X[row]).T, dtype=np.int32)
 
 
 def drawn_seeds(shape, n_units, key):

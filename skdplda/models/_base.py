@@ -297,7 +297,7 @@ class BaseTopicModel(
         return self._counts(X), FittedTopics(self.topic_word_)
 
     def _counts(self, X):
-        return check_counts(self, X, reset=False)
+        return check_counts(self, X, reset=False, copy=False)
 
     def _held_out_options(self, sample_weight, method):
         return {
@@ -344,8 +344,9 @@ class TrainingData(NamedTuple):
         documents = self.documents
         if self.on_workers:
             return documents.n_tokens / documents.shape[0]
-        blocks = (X for _, X in documents.blocks()) if isinstance(documents, DiskCounts) else [documents]
-        return sum(int(shortened(X).data.sum(dtype=np.int64)) for X in blocks) / documents.shape[0]
+        if not isinstance(documents, DiskCounts):
+            return int(documents.data.sum(dtype=np.int64)) / documents.shape[0]
+        return sum(int(shortened(X).data.sum(dtype=np.int64)) for _, X in documents.blocks()) / documents.shape[0]
 
 
 class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
@@ -668,7 +669,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if sharded is not None:
             return TrainingData(sharded, None, groups is not None, sharded.data)
         words = words_of(X)
-        X = shortened(check_counts(self, X, reset=True))
+        X = shortened(check_counts(self, X, reset=True, copy=not plan.noiseless))
         words = getattr(self, "feature_names_in_", words)
         units = None if groups is None else check_groups(groups, X.shape[0])
         return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())), words)

@@ -26,6 +26,7 @@ FINEST = 2**30  # the largest of a unit's real values, before they are scaled as
 # Relative margin of a contribution, above what floating point may add to soft counts that sum to 1.
 MARGIN = 1e-9
 SLACK = 1 + 1e-6  # of the norm of a whole sum, which is computed in floating point
+CHUNK = 2**24  # numbers in memory at a time
 
 
 class Bounded:
@@ -356,8 +357,7 @@ def cut_to_tokens(X, most, tokens):
 
 def _cut(counts, bounds, most, left):
     """Return counts where a document of more than `most` tokens has `left(document, running totals)`, or None."""
-    ends = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[bounds]
-    long = np.flatnonzero(np.diff(ends) > most)
+    long = np.flatnonzero(run_sums(counts.data, bounds) > most)
     if not len(long):
         return None
     data = counts.data.copy()
@@ -367,6 +367,24 @@ def _cut(counts, bounds, most, left):
     cut = sp.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
     cut.indptr, cut.indices = counts.indptr, counts.indices  # the constructor may narrow them
     return cut
+
+
+def run_sums(counts, bounds):
+    """Return the sums of runs of counts, int64: run i is `counts[bounds[i]:bounds[i + 1]]`."""
+    sums, some = np.zeros(len(bounds) - 1, np.int64), np.diff(bounds) > 0
+    if some.any():
+        sums[some] = np.add.reduceat(counts[: bounds[-1]], bounds[:-1][some], dtype=np.int64)
+    return sums
+
+
+def chunks(n_rows, width, indptr=None):
+    """Yield slices of rows that fit into memory: `width` numbers each, and for each of their entries if given."""
+    ends = np.arange(n_rows + 1) if indptr is None else np.arange(n_rows + 1) + (indptr - indptr[0])
+    first = 0
+    while first < n_rows:
+        last = max(first + 1, np.searchsorted(ends, ends[first] + CHUNK // width, side="right") - 1)
+        yield slice(first, int(last))
+        first = int(last)
 
 
 def _subset(n, size, stream):
@@ -396,11 +414,17 @@ def unit_weights(X, units, order, least=1.0):
     """
     start, documents = units
     n_units = len(start) - 1
-    counts = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=X.shape)
-    if not np.array_equal(documents, np.arange(n_units)):  # else each document, in its place, is a unit
-        members = sp.csr_array((np.ones(len(documents)), documents, start), shape=(n_units, len(documents)))
-        counts = members @ counts  # whole numbers, or ones times roots: nothing to round but the sums, in their order
-    norm_to_order = total(counts**order, axis=1)
+    alone = np.array_equal(documents, np.arange(n_units))  # each document, in its place, is a unit
+    entries = X.indptr if alone else np.append(0, np.cumsum(np.diff(X.indptr)[documents]))[start]
+    norm_to_order = np.empty(n_units)
+    for some in chunks(n_units, 32, entries):
+        first, last = start[some.start], start[some.stop]
+        counts = X[some if alone else documents[first:last]].astype(np.float64)
+        if not alone:
+            pointers = start[some.start : some.stop + 1] - first
+            members = sp.csr_array((np.ones(last - first), np.arange(last - first), pointers))
+            counts = members @ counts  # whole numbers, or ones times roots: only the sums are rounded, in their order
+        norm_to_order[some] = total(counts**order, axis=1)
     norm = np.maximum(np.sqrt(norm_to_order) if order == 2 else norm_to_order, least)
     weight = np.floor(NORM_BOUND / (norm * (1 + MARGIN)))  # the norm was rounded
     # Exact, in whole numbers below 2**53: the bound holds in any case.
@@ -410,8 +434,12 @@ def unit_weights(X, units, order, least=1.0):
 
 def weighted_words(X, weights):
     """Return the sum of documents' words, each as often as `unit_weights` says of its document, exact: (n_words,)."""
-    counts = np.repeat(weights.astype(np.int64), np.diff(X.indptr)) * X.data
-    return np.bincount(X.indices, counts, X.shape[1]).astype(np.int64)
+    words = np.zeros(X.shape[1], np.int64)
+    for rows in chunks(X.shape[0], 32, X.indptr):
+        some = X[rows]
+        counts = np.repeat(weights[rows].astype(np.int64), np.diff(some.indptr)) * some.data
+        words += np.bincount(some.indices, counts, X.shape[1]).astype(np.int64)
+    return words
 
 
 def scaled(values, unit, n_units):

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
-from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, weighted_words
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, chunks, weighted_words
 from skdplda.rounds._held_out import documents_of, gains_of_unseen, own_parts
 
 __all__ = [
@@ -56,17 +56,6 @@ DOUBT = 0.05
 # How much the cosine of a document and a centre counts, when the document is divided among the clusters.
 SHARPNESS = 8.0
 LEAST_LENGTH = 1e-100  # of a vector that is scaled to length 1
-CHUNK = 2**24  # numbers in memory at a time
-
-
-def chunks(n_documents, width, indptr=None):
-    """Yield slices of documents that fit into memory: `width` numbers each, and for each of their entries if given."""
-    ends = np.arange(n_documents + 1) if indptr is None else np.arange(n_documents + 1) + (indptr - indptr[0])
-    first = 0
-    while first < n_documents:
-        last = max(first + 1, np.searchsorted(ends, ends[first] + CHUNK // width, side="right") - 1)
-        yield slice(first, int(last))
-        first = int(last)
 
 
 def normalized_rows(rows):
