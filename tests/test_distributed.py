@@ -309,6 +309,31 @@ def test_checkpoints_of_shards_hold_no_documents(name, arrays, shards, tmp_path)
         clone(model).set_params(callback=None).fit(ShardedCounts(shards.sources[::-1]))
 
 
+@pytest.mark.parametrize("kind", ["delayed", "folders", "bag", "units", "embeddings"])
+def test_users_who_are_scattered_over_blocks(kind, X, blocks, client, tmp_path):
+    users = np.arange(400) % 37
+    wait_for(client, 2)
+    model, whole, source = VIPSLDA(4, epsilon=20.0, random_state=1), X, [dask.delayed(block) for block in blocks]
+    if kind == "folders":
+        source = [write_counts(tmp_path / str(i), [block]) for i, block in enumerate(blocks)]
+    elif kind == "bag":
+        source = db.from_sequence(range(3), npartitions=3).map_partitions(lambda part: [blocks[i] for i in part])
+    elif kind == "units":
+        model, whole = PCTD(4, epsilon=20.0, max_iter=3, random_state=1), UnitMatrix.from_counts(X)
+        source = [dask.delayed(UnitMatrix.from_counts(block)) for block in blocks]
+    elif kind == "embeddings":
+        model, whole = EmbeddingTopics(4, epsilon=20.0, random_state=1), np.random.default_rng(0).normal(size=(400, 6))
+        source = [dask.delayed(V) for V in np.split(whole, np.cumsum(SIZES)[:-1])]
+    shards, groups = ShardedCounts(source, client=client).by_user(users)
+    before = np.append(0, np.cumsum(np.bincount(users)))[users]  # documents of users with smaller names
+    order = np.argsort(before * 3 // 400, kind="stable")
+    assert_array_equal(groups, users[order])
+    found, here = clone(model).fit(shards, groups=groups), clone(model).fit(whole[order], groups=groups)
+    assert_array_equal(*(getattr(m, "components_", getattr(m, "cluster_centers_", 0)) for m in (found, here)))
+    with pytest.raises(ValueError, match="one entry a document"):
+        ShardedCounts(source, client=client).by_user(users[1:])
+
+
 @pytest.mark.parametrize("model", [MODELS["gibbs, sampled"], MODELS["variational"]], ids=["gibbs", "variational"])
 def test_users(model, X, shards):
     """A user's documents in one block; two users' documents are mixed within it."""

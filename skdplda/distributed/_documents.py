@@ -70,8 +70,8 @@ class ShardedDocuments:
             user = np.argmax(lowest < highest)
             raise ValueError(
                 f"groups has documents of one user in several blocks, from block {lowest[user]} to block"
-                f" {highest[user]}: a worker bounds what a user adds, and must see all of it. Sort the documents by"
-                " user and cut between users."
+                f" {highest[user]}: a worker bounds what a user adds, and must see all of it."
+                " X.by_user(groups) of ShardedCounts brings them together."
             )
 
     def units_of(self, part: int) -> Any:

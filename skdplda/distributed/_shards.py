@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator
 
 from skdplda._checks import kind_of
 from skdplda._optional import import_optional
-from skdplda._validation import check_block, check_embeddings, check_same_rows
+from skdplda._types import ArrayLike
+from skdplda._validation import check_block, check_embeddings, check_groups, check_same_rows, names_of
 from skdplda.datasets import DiskCounts, open_counts
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
@@ -74,6 +75,78 @@ class ShardedCounts:
 
     def __repr__(self):
         return f"ShardedCounts({len(self.sources)} blocks)"
+
+    def by_user(self, groups: ArrayLike) -> "tuple[ShardedCounts, np.ndarray]":
+        """Bring the documents of each user into one block, as `fit` with `groups` needs them.
+
+        Dask moves the documents, when a fit asks for them: each block is cut into as many pieces as there are blocks,
+        and the pieces are put together. Here the blocks are only counted. Documents have a new order, and the fit is
+        that of the documents in this order.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_documents,)
+            The user of each document, in the order of the blocks.
+
+        Returns
+        -------
+        shards : ShardedCounts
+            As many blocks, of like numbers of documents, but for users who have more than that.
+        groups : ndarray of shape (n_documents,)
+            The user of each document in the new order.
+
+        Raises
+        ------
+        ValueError
+            If groups do not fit the documents, or a user is missing.
+
+        Examples
+        --------
+        >>> shards, users = ShardedCounts(folders).by_user(users)  # doctest: +SKIP
+        >>> model = PrivateCGSLDA(20).fit(shards, groups=users)  # doctest: +SKIP
+        """
+        delayed, n = import_optional("dask", purpose=PURPOSE, install=INSTALL).delayed, len(self.sources)
+        sizes = self.client.gather(self.client.compute([delayed(n_documents_of)(source) for source in self.sources]))
+        users, n_documents = names_of(groups), sum(sizes)
+        start, documents = check_groups(users, n_documents)
+        block = np.empty(n_documents, np.int64)
+        block[documents] = np.repeat(start[:-1] * n // max(n_documents, 1), np.diff(start))
+        cut = [
+            delayed(pieces_of, nout=n)(source, of_source, n)
+            for source, of_source in zip(self.sources, np.split(block, np.cumsum(sizes)[:-1]), strict=True)
+        ]
+        blocks = [delayed(joined)(pieces) for pieces in zip(*cut, strict=True)]
+        return ShardedCounts(blocks, client=self.client), users[np.argsort(block, kind="stable")]
+
+
+def matrices_of(source):
+    """Return the matrices that a block has, on a worker: of a path, of a matrix, or of a partition of a Bag."""
+    if isinstance(source, str):
+        return [counts for _, counts in open_counts(source).blocks()]
+    if isinstance(source, (UnitMatrix, EmbeddedTexts)) or sp.issparse(source) or hasattr(source, "__array__"):
+        return [source]
+    return list(source)
+
+
+def n_documents_of(source):
+    """Return the number of documents of a block, on a worker."""
+    return open_counts(source).shape[0] if isinstance(source, str) else sum(X.shape[0] for X in matrices_of(source))
+
+
+def pieces_of(source, block, n_blocks):
+    """Return the documents of a block that go to each of the new blocks, on a worker, as lists of matrices."""
+    pieces, first = [[] for _ in range(n_blocks)], 0
+    for X in matrices_of(source):
+        of_rows, X = block[first : first + X.shape[0]], X.tocsr() if sp.issparse(X) else X
+        first += X.shape[0]
+        for number, piece in enumerate(pieces):
+            piece.append(X[np.flatnonzero(of_rows == number)])
+    return pieces
+
+
+def joined(pieces):
+    """Return lists as one, on a worker."""
+    return [X for piece in pieces for X in piece]
 
 
 def check_client(client):
@@ -156,13 +229,7 @@ def join_blocks(sources, first_block, embedded=False):
                 f"block {number} must hold embeddings, and is a path: give"
                 " dask.delayed(numpy.load)(path, mmap_mode='r') in its place."
             )
-        if isinstance(source, str):
-            pieces = [counts for _, counts in open_counts(source).blocks()]
-        elif isinstance(source, (UnitMatrix, EmbeddedTexts)) or sp.issparse(source) or hasattr(source, "__array__"):
-            pieces = [source]
-        else:  # a partition of a Bag
-            pieces = list(source)
-        pieces = [_checked(X, f"block {number}", embedded) for X in pieces]
+        pieces = [_checked(X, f"block {number}", embedded) for X in matrices_of(source)]
         for X in pieces:
             if n_words not in (None, X.shape[1]):
                 raise ValueError(other_width(number, X.shape[1], n_words, embedded))
