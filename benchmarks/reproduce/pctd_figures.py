@@ -33,9 +33,10 @@ from results import Table, run
 
 from skdplda import PrivateCGSLDA
 from skdplda.exact._loop import answer_exactly
-from skdplda.metrics import coherence, log_likelihood
+from skdplda.metrics import coherence, log_likelihood, perplexity
 from skdplda.models._pctd_tables import LastTable
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
+from skdplda.published._gibbs_sampler import fit_published
 from skdplda.published._pctd_noise import NoisySegmentEStep
 from skdplda.rounds import NoisePlan, Spending
 from skdplda.rounds._loop import rounds_of
@@ -55,7 +56,7 @@ MODELS = {"LDA": None, **PCTDS}
 
 @dataclass(frozen=True)
 class Convergence:
-    """Of the rows of one run of Figure 2."""
+    """Of the rows of one run of Figure 2; a support of "LDA" is that model, whose iterations are sweeps."""
 
     support: str
     sigma: float
@@ -93,7 +94,7 @@ class Words:
 
 def convergence_cells():
     """Return what there is to measure."""
-    noises = [(support, sigma) for support in SUPPORTS for sigma in SIGMAS] + [("none", 0.0)]
+    noises = [(support, sigma) for support in SUPPORTS for sigma in SIGMAS] + [("none", 0.0), ("LDA", 0.0)]
     return [Convergence(*noise, seed) for noise in noises for seed in range(3)]
 
 
@@ -148,6 +149,17 @@ def pctd(s, sigma, support, similar=True):
     return history, topics[0]
 
 
+def lda_by_sweeps(s):
+    """Return the perplexity of LDA after each sweep: topics of one sample, and documents folded in."""
+    counts, tables, alpha = corpus(s.n_documents)[0].to_counts(), [], s.topics / 50
+    fit_published(
+        counts, s.topics, mechanism="hybrid", doc_topic_prior=alpha, topic_word_prior=0.01,
+        max_iter=s.iterations + 1, seed=s.seed, observer=lambda table, _: tables.append(table + 0.01),
+    )  # fmt: skip
+    topics = ((table / table.sum(axis=0)).T for table in tables[1:])
+    return [perplexity(counts, topic_word=phi, doc_topic_prior=alpha, method="fold-in") for phi in topics]
+
+
 def lda(s):
     """Return the perplexity and the topics of LDA."""
     counts = corpus(s.n_documents)[0].to_counts()
@@ -161,14 +173,15 @@ def lda(s):
 
 def price(sigma, iterations, support):
     """Return the epsilon of so many iterations."""
-    if support == "observed" or sigma == 0:
+    if support in ("observed", "LDA") or sigma == 0:
         return np.inf
     return epsilon_of(gaussian_event(sigma, steps=iterations), DELTA)
 
 
 def converge(s):
     """Return one row for each iteration."""
-    history, _ = pctd(s, s.sigma, "all" if s.support == "none" else s.support)
+    support = "all" if s.support == "none" else s.support
+    history = lda_by_sweeps(s) if support == "LDA" else pctd(s, s.sigma, support)[0]
     prices = (price(s.sigma, t, s.support) for t in range(1, len(history) + 1))
     found = enumerate(zip(history, prices, strict=True), 1)
     return [{"iteration": t, "perplexity": value, "epsilon": epsilon} for t, (value, epsilon) in found]
@@ -226,6 +239,8 @@ def draw(tables, folder):
             ax.fill_between(frame.index, low[support, sigma], high[support, sigma], color=color, alpha=0.2, linewidth=0)
         exact = mean.loc["none", 0.0]["perplexity"]
         ax.plot(exact.index, exact, color="0.3", linestyle="--", linewidth=1.5, label="no noise")
+        sampled = mean.loc["LDA", 0.0]["perplexity"]
+        ax.plot(sampled.index, sampled, color="black", linestyle=":", linewidth=1.5, label="LDA, sweeps")
         title = title[0].upper() + title[1:] + (": ε = ∞" if support == "observed" else "")
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         ax.set(title=title, xlabel="EM iterations", ylabel="Training perplexity, eq. (16)")
@@ -280,7 +295,7 @@ def read(s):
 TABLES = [
     Table("pctd_figure2", Convergence, convergence_cells, converge, read),
     Table("pctd_figure3", Perplexity, perplexity_cells, judge, read),
-    Table("pctd_table1", Words, lambda: [Words()], table_1, read),
+    Table("pctd_table1", Words, lambda: [Words(seed) for seed in range(3)], table_1, read),
 ]
 if __name__ == "__main__":
     run(TABLES, __doc__, draw)
