@@ -539,7 +539,8 @@ def cells():
     found = []
 
     def add(part, whats, epsilons):
-        found.extend(Settings(part, what, epsilon) for what in whats for epsilon in epsilons)
+        n_seeds = 10 if part == "clusters" else 3
+        found.extend(Settings(part, what, epsilon, n_seeds) for what in whats for epsilon in epsilons)
 
     for name in SIZES:
         if not name.startswith("senders"):
