@@ -20,6 +20,7 @@ import os
 import resource
 import string
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -27,15 +28,17 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from apart import apart, timed
 from corpora import path_of, split
-from results import Table, run
+from results import BENCHMARKS, Table, run
 
 from skdplda import VIPSLDA, PrivateCGSLDA
 from skdplda.datasets import load_uci_bow
 from skdplda.metrics import perplexity
+
+sys.path.insert(0, str(BENCHMARKS.parent / "doc"))
+from rows import sooner
 
 ALPHA, BETA = 0.1, 0.01
 CLOCK = [time.perf_counter]
@@ -284,22 +287,8 @@ def measure(s):
 
 def report(tables, folder):
     """Print a row for each corpus, number of topics and peer's length: time to the same perplexity."""
-    table, found = tables.get("gibbs", pd.DataFrame(columns=["corpus", "topics", "threads"])), []
-    for (corpus, n_topics, threads), group in table.groupby(["corpus", "topics", "threads"], sort=False):
-        ours = group[group.library == "skdplda"].sort_values("seconds")
-        peers = group[(group.library == "warplda") | ((group.library == "tomotopy") & (group.sweeps == 200))]
-        for peer in peers.sort_values(["library", "sweeps"]).itertuples() if len(ours) else ():
-            reached = ours[ours.perplexity <= peer.perplexity].head(1)
-            best = (reached if len(reached) else ours.sort_values("perplexity")).iloc[0]
-            found.append(
-                {
-                    "corpus": corpus, "topics": n_topics, "threads": threads, "clock": peer.clock, "peer": peer.library,
-                    "sweeps": peer.sweeps, "seconds": peer.seconds, "perplexity": peer.perplexity,
-                    "our rounds": best.sweeps, "our s": best.seconds, "our perplexity": best.perplexity,
-                    "sooner": round(peer.seconds / best.seconds, 1) if len(reached) else "not reached",
-                }
-            )  # fmt: skip
-    print(pd.DataFrame(found).to_string(index=False))
+    if "gibbs" in tables:
+        print(sooner(tables["gibbs"]).to_string(index=False))
 
 
 def measure_speed(s):

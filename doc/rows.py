@@ -44,6 +44,32 @@ def testers_table(rows):
     return simple_table(wide.fillna("not measured").reset_index())
 
 
+def sooner(rows):
+    """Return how much sooner than a peer, after so many sweeps, the quickest of our fits ends that is no worse."""
+    found = []
+    for (corpus, topics, threads), group in rows.groupby(["corpus", "topics", "threads"], sort=False):
+        ours = group[group["library"] == "skdplda"].sort_values("seconds")
+        peers = group[(group["library"] == "warplda") | ((group["library"] == "tomotopy") & (group["sweeps"] == 200))]
+        for peer in peers.sort_values(["library", "sweeps"]).to_dict("records") if len(ours) else ():
+            reached = ours[ours["perplexity"] <= peer["perplexity"]].head(1)
+            best = (reached if len(reached) else ours.sort_values("perplexity")).iloc[0]
+            times = f"{peer['seconds'] / best['seconds']:.1f}" if len(reached) else "not reached"
+            one = {"corpus": corpus, "topics": topics, "threads": threads, "peer": peer["library"]}
+            one |= {name: peer[name] for name in ("sweeps", "seconds", "perplexity")}
+            one |= {"our rounds": best["sweeps"], "our seconds": best["seconds"]}
+            found.append(one | {"our perplexity": best["perplexity"], "times sooner": times})
+    return pd.DataFrame(found)
+
+
+def sooner_table(rows):
+    """Return `sooner` without what all rows share, in short numbers; as reStructuredText."""
+    numbers = ["topics", "threads", "sweeps", "seconds", "perplexity"]
+    table = sooner(rows.astype(dict.fromkeys(numbers, float))).drop(columns="threads")
+    return simple_table(
+        table.map(lambda value: value if isinstance(value, str) else f"{value:.{4 if value % 1 else 9}g}")
+    )
+
+
 def simple_table(table):
     """Return a table of texts as reStructuredText."""
     lines = [list(table), *table.to_numpy().tolist()]
@@ -58,7 +84,7 @@ def told(results, match):
 
     Of `KEY=A|B`, that of A and that of B, with a comma. A table has the rows of both, the columns that are named,
     `NAME:FORMAT` where one has a format of its own, and in the format numbers that have a decimal point; without
-    columns, it is that of the audits, or of testers.
+    columns, it is that of the audits, of testers, or of how much sooner than others a fit ends.
     """
     what, stem, rest = match.groups()
     parts = shlex.split(rest)
@@ -92,7 +118,7 @@ def told_once(results, what, stem, parts):
             pd.DataFrame({name: [shown(text, form) for text in rows[name]] for name, form in forms.items()})
         )
     if what == "table":
-        return testers_table(rows) if "tester" in rows else audit_table(rows)
+        return (testers_table if "tester" in rows else sooner_table if "library" in rows else audit_table)(rows)
     if what == "seeds":
         seeds = rows.groupby("corpus" if "corpus" in rows else rows["seed"].eq(""))["seed"].nunique()
         return " to ".join(sorted({str(seeds.min()), str(seeds.max())}, key=int))
