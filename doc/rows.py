@@ -62,12 +62,28 @@ def sooner(rows):
 
 
 def sooner_table(rows):
-    """Return `sooner` without what all rows share, in short numbers; as reStructuredText."""
-    numbers = ["topics", "threads", "sweeps", "seconds", "perplexity"]
-    table = sooner(rows.astype(dict.fromkeys(numbers, float))).drop(columns="threads")
-    return simple_table(
-        table.map(lambda value: value if isinstance(value, str) else f"{value:.{4 if value % 1 else 9}g}")
-    )
+    """Return how many times sooner than WarpLDA after so many sweeps, and than 200 of tomotopy; as reStructuredText.
+
+    Beside it is what WarpLDA's last length and the fit that is compared with it took, and how well they ended.
+    """
+    found = sooner(rows.astype(dict.fromkeys(["topics", "threads", "sweeps", "seconds", "perplexity"], float)))
+    found["column"] = found["sweeps"].map("{:.0f}".format).where(found["peer"] == "warplda", "200 of tomotopy")
+    shown_as = {"seconds": "{:.3g} s", "perplexity": ", {:.0f}", "our rounds": "{:.0f} rounds, "}
+    shown_as |= {"our seconds": "{:.3g} s", "our perplexity": ", {:.0f}"}
+    parts = {name: found[name].map(form.format) for name, form in shown_as.items()}
+    found["WarpLDA's last"] = parts["seconds"] + parts["perplexity"]
+    found["ours"] = parts["our rounds"] + parts["our seconds"] + parts["our perplexity"]
+    found["topics"] = found["topics"].map("{:.0f}".format)
+    wide = across(found, ["corpus", "topics"], "column", "times sooner")
+    last = found[found["peer"] == "warplda"].groupby(["corpus", "topics"]).last()[["WarpLDA's last", "ours"]]
+    order = sorted(list(wide)[2:], key=lambda name: (len(name.split()), int(name.split()[0])))
+    return simple_table(wide.join(last, on=["corpus", "topics"])[["corpus", "topics", *order, *last]])
+
+
+def across(rows, index, columns, cells):
+    """Return the texts of one column as a table, in the order of the rows, "" where there is none."""
+    wide = rows.pivot(index=index, columns=columns, values=cells)[list(rows[columns].unique())].reset_index()
+    return rows[index].drop_duplicates().merge(wide).fillna("")
 
 
 def simple_table(table):
@@ -83,7 +99,8 @@ def told(results, match):
     """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
 
     Of `KEY=A|B`, that of A and that of B, with a comma. A table has the rows of both, the columns that are named,
-    `NAME:FORMAT` where one has a format of its own, and in the format numbers that have a decimal point; without
+    `NAME:FORMAT` where one has a format of its own, and in the format numbers that have a decimal point. With
+    `across=COLUMN` it has a column for each value of that, with those of NAME:FORMAT in its cells. Without
     columns, it is that of the audits, of testers, or of how much sooner than others a fit ends.
     """
     what, stem, rest = match.groups()
@@ -101,10 +118,12 @@ def alternatives(parts):
 
 def told_once(results, what, stem, parts):
     """Return what is asked of rows that have one value of each key."""
-    rows, columns, form = table(results / f"{stem}.csv"), [], ",.0f"
+    rows, columns, form, wide = table(results / f"{stem}.csv"), [], ",.0f", None
     for part in parts:
         key, equals, value = part.partition("=")
-        if equals:
+        if key == "across":
+            wide = value
+        elif equals:
             rows = rows[rows[key].isin(value.split("|"))]
         elif part.startswith(":"):
             form = part[1:]
@@ -113,10 +132,13 @@ def told_once(results, what, stem, parts):
     if not len(rows):
         raise ValueError(f"no row fits {stem} {shlex.join(parts)}")
     if what == "table" and columns:
-        forms = {name: own or form for name, _, own in (column.partition(":") for column in columns)}
-        return simple_table(
-            pd.DataFrame({name: [shown(text, form) for text in rows[name]] for name, form in forms.items()})
-        )
+        forms = [column.partition(":")[::2] for column in columns]
+        values = pd.DataFrame({name: [shown(text, own or form) for text in rows[name]] for name, own in forms})
+        if wide is not None:
+            index, cells = ([name for name, own in forms if bool(own) == of_cells] for of_cells in (False, True))
+            values = values.assign(**{wide: rows[wide].to_numpy(), "cell": values[cells].agg(", ".join, axis=1)})
+            values = across(values, index, wide, "cell")
+        return simple_table(values)
     if what == "table":
         return (testers_table if "tester" in rows else sooner_table if "library" in rows else audit_table)(rows)
     if what == "seeds":

@@ -253,8 +253,22 @@ def test_a_page_takes_numbers_from_rows_and_names_their_commits(rows, tmp_path):
     assert "``t.csv``: 1 measured at c2; 2 stored by c1." in said
     assert rows.with_rows("no program", tmp_path) == "no program"
     assert rows.with_rows('{mean t "x y" corpus=a|b seed=0 :.0f}', tmp_path) == "1, 9"
+    wide = rows.with_rows('{table t corpus "x y":.1f across=seed corpus=b|a}', tmp_path).splitlines()
+    assert [line.split() for line in wide[1:5:2]] == [["corpus", "0", "1"], ["a", "1.0", "2.0"]]
+    assert wide[4].split() == ["b", "9.0"]
     with pytest.raises(ValueError, match="no row fits"):
         rows.with_rows('{mean t "x y" corpus=c}', tmp_path)
+
+
+def test_how_much_sooner_is_of_the_quickest_fit_that_is_no_worse(rows):
+    columns = ["corpus", "topics", "threads", "library", "sweeps", "seconds", "perplexity"]
+    found = [("kos", 5, 1, "warplda", 25, 8.0, 100.0), ("kos", 5, 1, "warplda", 50, 16.0, 80.0)]
+    found += [("kos", 5, 1, "skdplda", n, n / 1.0, p) for n, p in ((1, 101.0), (2, 100.0), (4, 99.0), (3, 81.0))]
+    table = rows.sooner(pd.DataFrame(found, columns=columns))
+    assert table["times sooner"].tolist() == ["4.0", "not reached"]
+    assert table["our rounds"].tolist() == [2, 3]
+    text = rows.sooner_table(pd.DataFrame(found, columns=columns).astype(str)).splitlines()
+    assert text[1].split()[:4] == ["corpus", "topics", "25", "50"] and "4.0 not reached" in text[3]
 
 
 def test_all_pages_find_their_rows(rows):
