@@ -13,7 +13,7 @@ from internals import disk
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA, PrivateCGSLDA
-from skdplda.datasets import open_counts, write_counts
+from skdplda.datasets import make_lda_corpus, open_counts, write_counts
 
 X = np.random.default_rng(0).poisson(0.4, size=(50, 12))
 X[0] = 1  # what the tests damage are the first numbers of this document
@@ -181,6 +181,14 @@ def test_any_model_transforms_documents_on_disk_and_says_who_fits_them(counts):
         PrivateCGSLDA(2).fit(counts)
     with pytest.raises(TypeError, match="which is on disk"):
         model.score(counts)
+
+
+def test_documents_on_disk_vote_for_their_prior_as_those_in_memory(tmp_path):
+    corpus = make_lda_corpus(300, 40, 4, mean_length=10, doc_topic_prior=1.0, random_state=0).data
+    source = write_counts(tmp_path / "counts", (corpus[i : i + 70] for i in range(0, 300, 70)))
+    fits = [VIPSLDA(4, epsilon=np.inf, max_iter=6, random_state=0).fit(data) for data in (corpus, source)]
+    np.testing.assert_array_equal(*(fit.doc_topic_prior_ for fit in fits))
+    assert fits[0].doc_topic_prior_[0] == 2.5  # 25 times the default
 
 
 @pytest.mark.filterwarnings("ignore:n_components=32 exceeds")

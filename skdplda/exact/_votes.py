@@ -1,9 +1,11 @@
 """Without noise: the prior of topic proportions with which documents are read best, by words that they hold out."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from skdplda._arithmetic import total
 from skdplda.rounds._adaptive import PRIORS
+from skdplda.rounds._bounds import shortened
 from skdplda.rounds._held_out import own_parts
 from skdplda.rounds._queries import LARGEST_GAIN, nats_of_unseen
 
@@ -16,10 +18,18 @@ MOST_DOCUMENTS, MOST_WORDS = 2000, 200
 
 
 def voted_factor(X, counts, prior, n_threads):
-    """Return the factor of the prior, (n_topics,), where all documents together have `counts`, (n_topics, n_words)."""
+    """Return the factor of the prior, (n_topics,), where all documents together have `counts`, (n_topics, n_words).
+
+    X is in memory, or what is read by its method `blocks`.
+    """
     if X.nnz > MOST_WORDS * X.shape[0] or not X.nnz:
         return 1.0
-    some = X[np.arange(0, X.shape[0], max(1, X.shape[0] // MOST_DOCUMENTS))]
+    asked = np.zeros(X.shape[0], bool)
+    asked[:: max(1, X.shape[0] // MOST_DOCUMENTS)] = True
+    if sp.issparse(X):
+        some = X[np.flatnonzero(asked)]
+    else:
+        some = sp.csr_array(sp.vstack([shortened(block) for _, block in X.blocks(asked)]))
     table = np.ascontiguousarray(counts.T) + np.finfo(np.float32).tiny
     left = np.full(table.shape, MOVED)
 

@@ -549,9 +549,8 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         attributes = self._with_inferred(priors, self._model_of(known, n_iter))
         if self._votes_without_noise():
             prior, counts = self._doc_topic_prior(), attributes["components_"] - self._topic_word_prior()
-            here = sp.issparse(data.documents) and data.documents.shape[0]
-            factor = voted_factor(data.documents, counts, prior, effective_n_jobs(self.n_jobs)) if here else 1.0
-            attributes["doc_topic_prior_"] = factor * prior
+            given = data.documents, counts, prior, effective_n_jobs(self.n_jobs)
+            attributes["doc_topic_prior_"] = (1.0 if data.on_workers else voted_factor(*given)) * prior
         return self._in_order_of_seeds(attributes, data.prior)
 
     def _starts_from_documents(self, plan):
