@@ -130,6 +130,7 @@ INTERNALS = {
     "datasets._synthetic": "* as synthetic, _alias_table as alias_table",
     "distributed._actor": "added",
     "distributed._pool": "* as pool",
+    "distributed._spark": "* as spark",
     "metrics._likelihood": "* as likelihood",
     "releases._guarantee": "* as release_guarantee",
     "releases._model": "QUICK_PATTERN",

@@ -100,7 +100,7 @@ cdef class ExpectedCounts:
         cdef int64_t d, i, length, n = 0, first = 0, D = X.shape[0]
         cdef int32_t k
         cdef int64_t[::1] start = np.zeros(D + 1, np.int64), seen = np.zeros(n_topics, np.int64)
-        cdef uint16_t[::1] topic = np.zeros(topics.shape[0] + EIGHT * D, np.uint16)
+        cdef uint16_t[::1] topic = np.zeros(topics.shape[0] + EIGHT * D + 1, np.uint16)
         cdef float[::1] tokens = np.zeros(topic.shape[0] + 1, np.float32)
         cdef const int64_t[::1] indptr = X.indptr.astype(np.int64, copy=False)
         cdef const int32_t[::1] counts = X.data

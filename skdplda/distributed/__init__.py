@@ -7,7 +7,7 @@
 
 from skdplda.distributed._actor import Part
 from skdplda.distributed._documents import ShardedDocuments, load_documents
-from skdplda.distributed._pool import ActorPool, tree
+from skdplda.distributed._pool import ActorPool, Pool, tree
 from skdplda.distributed._shards import ShardedCounts, paired_shards, shards_of
 
 __all__ = ["ShardedCounts"]

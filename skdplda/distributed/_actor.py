@@ -78,9 +78,13 @@ class Actor:
             counts.indptr = counts.indptr.astype(np.int64)
         self._states[part], self._done[part] = make(counts, n_threads=self._n_threads, **arguments), 0
 
+    def awaits(self, part, number):
+        """Whether a call is the next one of a part."""
+        return number == self._done[part]
+
     def replay(self, part, number, method, shared, own):
         """Do one call again, for one part, without a result; nothing if the part has done it."""
-        if number == self._done[part]:
+        if self.awaits(part, number):
             getattr(self._states[part], method)(*shared, *own)
             self._done[part] = number + 1
 

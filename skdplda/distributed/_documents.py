@@ -6,8 +6,9 @@ import numpy as np
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.distributed._pool import ActorPool
+from skdplda.distributed._pool import ActorPool, Pool
 from skdplda.distributed._shards import shards_of
+from skdplda.distributed._spark import SparkPool
 
 
 def load_documents(
@@ -22,7 +23,8 @@ def load_documents(
     shards = shards_of(X)
     if shards is None:
         return None
-    pool = ActorPool(shards, n_threads=n_threads, digest=digest, embedded=embedded)
+    engine = ActorPool if shards.rdd is None else SparkPool
+    pool = engine(shards, n_threads=n_threads, digest=digest, embedded=embedded)
     try:
         return ShardedDocuments(pool, groups)
     except BaseException:
@@ -33,7 +35,7 @@ def load_documents(
 class ShardedDocuments:
     """Documents on workers, and the users that they belong to, whose documents must not lie in several blocks."""
 
-    def __init__(self, pool: ActorPool, groups: ArrayLike | None) -> None:
+    def __init__(self, pool: Pool, groups: ArrayLike | None) -> None:
         self.pool = pool
         lengths = [part.n_documents for part in pool.parts]
         self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -61,7 +63,7 @@ class ShardedDocuments:
         return np.frombuffer(digests.encode(), np.uint8), *(() if self._unit is None else (self._unit,))
 
     def _refuse_scattered(self):
-        sizes = np.concatenate([part.sizes for part in self.pool.parts])
+        sizes = np.array([size for part in self.pool.parts for size in part.sizes], np.int64)
         block = np.repeat(np.arange(len(sizes)), sizes)
         lowest, highest = np.full(self.n_units, len(sizes)), np.zeros(self.n_units, np.int64)
         np.minimum.at(lowest, self._unit, block)
@@ -71,7 +73,7 @@ class ShardedDocuments:
             raise ValueError(
                 f"groups has documents of one user in several blocks, from block {lowest[user]} to block"
                 f" {highest[user]}: a worker bounds what a user adds, and must see all of it."
-                " X.by_user(groups) of ShardedCounts brings them together."
+                " ShardedCounts(X).by_user(groups) brings them together."
             )
 
     def units_of(self, part: int) -> Any:

@@ -47,7 +47,30 @@ class Placed:
     arguments: dict = field(default_factory=dict)
 
 
-class ActorPool:
+class Pool:
+    """What all engines know of the parts of a corpus, in the order of the documents.
+
+    An engine has two verbs: `build` makes a state of each part, and `total` adds up what a method of all states
+    returns, each part once. `replay` brings states to where calls leave them, and `close` lets them go.
+    """
+
+    parts: list[Any]
+
+    def _describe(self, parts, first_blocks, embedded):
+        """Note what the workers say of the parts; ValueError for blocks of different widths, or without documents."""
+        self.parts, self.n_words = parts, None
+        for part, first_block in zip(parts, first_blocks, strict=True):
+            if None not in (self.n_words, part.n_words) and part.n_words != self.n_words:
+                raise ValueError(other_width(first_block, part.n_words, self.n_words, embedded))
+            self.n_words = self.n_words or part.n_words
+        self.n_documents = sum(part.n_documents for part in parts)
+        self.n_counted, self.words = one_vocabulary([part[4:] for part in parts if part.n_words is not None])
+        if not self.n_documents or not self.n_words:
+            shape = self.n_documents, self.n_words
+            raise ValueError(f"X must have documents and {COLUMNS[embedded]}; got shape {shape}.")
+
+
+class ActorPool(Pool):
     """The parts of a corpus on all workers of a cluster, in the order of the documents.
 
     `digest` reads the digests of the parts; with `embedded`, blocks are of embeddings, with word counts or without.
@@ -73,26 +96,11 @@ class ActorPool:
         self._placed = [Placed(shards.sources[a:b], a) for a, b in pairwise(bounds)]
         try:
             self._attempt(lambda: None)
-            self.parts: list[Any] = [placed.info for placed in self._placed]
-            self.n_documents = sum(part.n_documents for part in self.parts)
-            self.n_words = self._width()
-            self.n_counted, self.words = one_vocabulary([part[4:] for part in self.parts if part.n_words is not None])
-            if not self.n_documents or not self.n_words:
-                what, shape = COLUMNS[embedded], (self.n_documents, self.n_words)
-                raise ValueError(f"X must have documents and {what}; got shape {shape}.")
+            infos = [placed.info for placed in self._placed]
+            self._describe(infos, [placed.first_block for placed in self._placed], embedded)
         except BaseException:
             self.close()
             raise
-
-    def _width(self):
-        """Return the number of words of all blocks."""
-        n_words = None
-        for placed in self._placed:
-            found = placed.info.n_words
-            if None not in (n_words, found) and found != n_words:
-                raise ValueError(other_width(placed.first_block, found, n_words, self._embedded))
-            n_words = n_words or found
-        return n_words
 
     def build(self, make: Function, arguments: Any, *, replays: bool = True) -> None:
         """Make the state of each part, as `make(counts, n_threads=..., **arguments)`, with the arguments of each part.
@@ -198,10 +206,7 @@ class ActorPool:
         loading = [self._load(*pair) for pair in zip(unassigned, brought, strict=True)]
         for part, info in zip(unassigned, self._wait(loading), strict=True):
             if self._placed[part].info not in (None, info):  # its users, and its hidden state, would be those of others
-                raise RuntimeError(
-                    f"block {self._placed[part].first_block} or one of those after it has other documents than when it"
-                    " was read first: blocks must be the same whenever they are computed. Nothing more was released."
-                )
+                raise RuntimeError(other_documents(self._placed[part].first_block))
             self._placed[part].info = info
         if self._make is not None:
             self._wait([self._build(part) for part in unassigned])
@@ -305,6 +310,14 @@ class ActorPool:
                         " without spending again."
                     )
         return bool(lost)
+
+
+def other_documents(first_block):
+    """Return the sentence on a part that was read again and is not what it was."""
+    return (
+        f"block {first_block} or one of those after it has other documents than when it was read first: blocks must be"
+        " the same whenever they are computed. Nothing more was released."
+    )
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ COLUMNS = {False: "words", True: "dimensions"}  # by whether blocks are of embed
 
 
 class ShardedCounts:
-    """Word counts or embeddings in blocks of documents, to be fitted on the workers of a Dask cluster.
+    """Word counts or embeddings in blocks of documents, to be fitted on the workers of a Dask or Spark cluster.
 
     Nothing is read here: the blocks stay on the workers, or on the disks that they see.
 
@@ -32,11 +32,12 @@ class ShardedCounts:
         * a Dask Array of shape (n_documents, n_words), cut by rows only, whose blocks are sparse matrices or arrays;
         * a Dask Bag with one such block, or several, in each partition: `bag.map_partitions(vectorizer.transform)`;
         * a list of Delayed blocks, or of Futures;
-        * a list of folders of `skdplda.datasets.write_counts`, under paths that every worker can read.
+        * a list of folders of `skdplda.datasets.write_counts`, under paths that every worker can read;
+        * a Spark RDD of such blocks, or of such paths, of which each partition has some.
 
         For `EmbeddingTopics` blocks are of embeddings, or `skdplda.semantics.EmbeddedTexts`; there are no folders.
     client : distributed.Client, default=None
-        Of the cluster. None takes the one that was made last.
+        Of a Dask cluster. None takes the one that was made last. An RDD knows its own.
 
     Raises
     ------
@@ -59,6 +60,10 @@ class ShardedCounts:
     _on_workers = True  # for checks of estimators that want their data here
 
     def __init__(self, source: Any, *, client: Any = None) -> None:
+        self.rdd = source if hasattr(type(source), "mapPartitionsWithIndex") else None
+        if self.rdd is not None:
+            self.client, self.sources = None, [None] * source.getNumPartitions()
+            return
         distributed = import_optional("distributed", purpose=PURPOSE, install=INSTALL)
         if client is None:
             try:
@@ -97,6 +102,8 @@ class ShardedCounts:
 
         Raises
         ------
+        TypeError
+            For an RDD.
         ValueError
             If groups do not fit the documents, or a user is missing.
 
@@ -105,6 +112,8 @@ class ShardedCounts:
         >>> shards, users = ShardedCounts(folders).by_user(users)  # doctest: +SKIP
         >>> model = PrivateCGSLDA(20).fit(shards, groups=users)  # doctest: +SKIP
         """
+        if self.rdd is not None:
+            raise TypeError("by_user is for Dask. Partition the RDD by user before you make blocks of it.")
         delayed, n = import_optional("dask", purpose=PURPOSE, install=INSTALL).delayed, len(self.sources)
         sizes = self.client.gather(self.client.compute([delayed(n_documents_of)(source) for source in self.sources]))
         users, n_documents = names_of(groups), sum(sizes)
@@ -160,7 +169,8 @@ def check_client(client):
 def shards_of(X: Any) -> ShardedCounts | None:
     """Return what `fit` was given as `ShardedCounts`, or None if it is not on workers."""
     if isinstance(X, ShardedCounts):
-        check_client(X.client)
+        if X.rdd is None:
+            check_client(X.client)
         return X
     return ShardedCounts(X) if hasattr(type(X), "__dask_graph__") else None
 
@@ -169,6 +179,8 @@ def paired_shards(shards: ShardedCounts, counts: Any) -> ShardedCounts:
     """Return embeddings on workers together with counts on workers, block by block, as `EmbeddedTexts`."""
     counts = shards_of(counts)
     found = None if counts is None else len(counts.sources)
+    if shards.rdd is not None:
+        raise TypeError("X in an RDD must be of EmbeddedTexts, which have their counts: give no counts beside.")
     if found != len(shards.sources) or any(isinstance(s, str) for s in (*shards.sources, *counts.sources)):
         raise ValueError(
             f"counts must be on workers as X is, in blocks of the same documents that are no paths: X has"
@@ -209,8 +221,8 @@ def _sources(source):
                 raise TypeError(f"source must hold paths, Delayed blocks or Futures; got {kind_of(item)}.")
         return [os.path.abspath(item) if isinstance(item, (str, os.PathLike)) else item for item in source]
     raise TypeError(
-        "source must be a Dask Array, a Dask Bag or a list of paths, Delayed blocks or Futures; got a"
-        f" {type(source).__name__}."
+        "source must be a Dask Array, a Dask Bag, a Spark RDD or a list of paths, Delayed blocks or Futures; got"
+        f" {kind_of(source)}."
     )
 
 

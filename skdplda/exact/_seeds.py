@@ -20,6 +20,8 @@ class SeedCounts:
         """Return the counts, csr_array: rows of X, as in `GibbsEStep`, are of the units that `unit` says."""
         topic = self.topics[unit]
         row = np.flatnonzero(topic >= 0)
+        if not len(row):  # of a part of the documents
+            return sp.csr_array(self.shape, dtype=np.int32)
         numbers = topic[row], np.arange(len(row))
         of_topics = sp.csr_array((np.ones(len(row), np.int32), numbers), shape=(self.shape[1], len(row)))
         return sp.csr_array((of_topics @ X[row]).T, dtype=np.int32)
