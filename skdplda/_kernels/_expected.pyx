@@ -94,6 +94,7 @@ cdef class ExpectedCounts:
     cdef list _blocks
     cdef object _sums, _after
     cdef int32_t _n_topics
+    cdef int64_t[::1] _start
     cdef uint16_t[::1] _topic
 
     def __init__(self, X, const uint16_t[::1] topics, int n_topics, int block, resumed=None):
@@ -124,7 +125,7 @@ cdef class ExpectedCounts:
                 n += 1
             start[d + 1] = n
             first += length
-        self._n_topics, self._topic = n_topics, topic[:n + 1].copy()
+        self._n_topics, self._start, self._topic = n_topics, start, topic[:n + 1].copy()
         self.tokens = aligned_zeros(n + 1, np.float32)
         self.tokens[:] = np.asarray(tokens)[:n + 1]
         topic = tokens = None
@@ -133,6 +134,22 @@ cdef class ExpectedCounts:
             raise ValueError("resumed must be the `tokens` of the same documents and topics")
         if resumed is not None:
             self.tokens[:] = resumed
+
+    def topics(self, X):
+        """Return topics of tokens, uint16, that would give the lists of these documents, in the same order."""
+        cdef int64_t d, e, _i, n = 0, last, D = X.shape[0]
+        cdef const int64_t[::1] indptr = X.indptr.astype(np.int64, copy=False)
+        cdef const int32_t[::1] counts = X.data
+        cdef uint16_t[::1] topic = np.empty(X.data.sum(dtype=np.int64) + 1, np.uint16)
+        for d in range(D):
+            last = self._start[d]
+            for e in range(indptr[d], indptr[d + 1]):
+                for _i in range(counts[e]):
+                    topic[n] = self._topic[last]
+                    n += 1
+                    if last + 1 < self._start[d + 1] and self._topic[last + 1] < self._n_topics:
+                        last += 1
+        return np.asarray(topic)[:n]
 
     def collect(self, const float[:, ::1] table, const float[::1] alpha, float beta, int n_threads=1):
         """Expect the topics of all tokens, from the table and from the documents' numbers, which change in turn.

@@ -84,9 +84,9 @@ class GibbsEStep:
         alpha, beta = self.priors(round_)
         alpha = alpha.astype(np.float32)
         if self._first_expected is not None and round_ >= self._first_expected:
-            if self._tokens is not None:  # neither it nor the sum will be needed again
-                self._topics, self._tokens, self._sum = self._tokens.topics, None, None
-            return self._expected.collect(table, alpha, beta, self._topics)
+            topics = None if self._tokens is None else self._tokens.topics
+            self._tokens = self._sum = None  # they will not be needed again
+            return self._expected.collect(table, alpha, beta, topics)
         self._tokens.sweep(
             table, alpha, beta, self_count, self._n_sweeps, key, round_, active, n_threads, first_document=self._first
         )
@@ -117,8 +117,7 @@ class GibbsEStep:
 
     def arrays(self):
         """Return the hidden state."""
-        topics = self._topics if self._tokens is None else self._tokens.topics
-        state = {"topics": topics, **self._expected.arrays()}
+        state = self._expected.arrays() or {"topics": self._tokens.topics}
         if isinstance(self.priors, InferredPriors):
             state |= self.priors.arrays()
         return state

@@ -38,9 +38,9 @@ class ListedEStep:
         active = None if active is None else active[self._unit]
         table, (alpha, beta) = query.table, self._priors(round_)
         if self._first_expected is not None and round_ >= self._first_expected:
-            if self._tokens is not None:  # it will not be needed again
-                self._topics, self._tokens = self._tokens.topics, None
-            return self._expected.collect(table, alpha, beta, self._topics)
+            topics = None if self._tokens is None else self._tokens.topics
+            self._tokens = None  # it will not be needed again
+            return self._expected.collect(table, alpha, beta, topics)
         table = sp.csr_array(table)
         self._tokens.sweep(
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, alpha.astype(np.float32), beta,
@@ -54,8 +54,7 @@ class ListedEStep:
 
     def arrays(self):
         """Return the hidden state."""
-        topics = self._topics if self._tokens is None else self._tokens.topics
-        return {"topics": topics, **self._expected.arrays()}
+        return self._expected.arrays() or {"topics": self._tokens.topics}
 
     def restore(self, arrays):
         """Restore the hidden state."""

@@ -31,8 +31,8 @@ class ExpectedTopics:
     def __init__(self, X, n_topics, n_threads):
         self._X, self._n_topics, self._n_threads, self._counts = X, n_topics, n_threads, None
 
-    def collect(self, table, alpha, beta, topics):
-        """Return the sums that `expected_table` makes the next table of; `topics` are those that tokens have."""
+    def collect(self, table, alpha, beta, topics=None):
+        """Return the sums that `expected_table` makes the next table of; `topics` are those that tokens have at first."""
         if self._counts is None:
             self._counts = self._start(topics)
         return self._counts.collect(table, alpha.astype(np.float32), beta, self._n_threads)
@@ -42,8 +42,8 @@ class ExpectedTopics:
         return ExpectedCounts(self._X, topics, self._n_topics, block, resumed)
 
     def arrays(self):
-        """Return the hidden state."""
-        return {} if self._counts is None else {"expected": self._counts.tokens}
+        """Return the hidden state, once there is one."""
+        return {} if self._counts is None else {"topics": self._counts.topics(self._X), "expected": self._counts.tokens}
 
     def restore(self, arrays):
         """Restore the hidden state."""
