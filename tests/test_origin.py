@@ -420,7 +420,7 @@ class KEY:
 
 def test_workers_do_not_get_the_seed(X):
     model = Counted(random_state=b"0123456789abcdef" * 2)
-    make = model._make_e_step(model._plan(), KEY, model._read(X, None, None, None))
+    make = model._make_e_step(model._plan(), KEY, model._read(X, None, model._plan(), None))
     owner = make.keywords["contribution"].__self__
     assert owner is not model and owner.random_state is None and owner.get_params()["n_components"] == 2
 

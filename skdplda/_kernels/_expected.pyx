@@ -136,7 +136,10 @@ cdef class ExpectedCounts:
             self.tokens[:] = resumed
 
     def topics(self, X):
-        """Return topics of tokens, uint16, that would give the lists of these documents, in the same order."""
+        """Return topics of tokens, uint16, that would give the lists of these documents, in the same order.
+
+        Equivalent to: the topics of a document's list, one token each, and all further tokens the last of them.
+        """
         cdef int64_t d, e, _i, n = 0, last, D = X.shape[0]
         cdef const int64_t[::1] indptr = X.indptr.astype(np.int64, copy=False)
         cdef const int32_t[::1] counts = X.data

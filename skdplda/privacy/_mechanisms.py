@@ -85,8 +85,8 @@ def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
     slack = delta_slack(MOST_DRAWS, 0.0)
     if delta / 2 <= slack:
         raise ValueError(
-            f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or PrivateCGSLDA or HDPLDA with"
-            f" {pure_mechanisms()}, which need none."
+            f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or {pure_mechanisms()} of"
+            " PrivateCGSLDA or HDPLDA, which needs none."
         )
     target = min(epsilon, log(delta / slack - 1.0))
     return target, delta - delta_slack(MOST_DRAWS, target)
