@@ -332,6 +332,8 @@ def test_users_who_are_scattered_over_blocks(kind, X, blocks, client, tmp_path):
     assert_array_equal(*(getattr(m, "components_", getattr(m, "cluster_centers_", 0)) for m in (found, here)))
     with pytest.raises(ValueError, match="one entry a document"):
         ShardedCounts(source, client=client).by_user(users[1:])
+    with pytest.raises(ValueError, match="groups must be those that by_user returned"):
+        clone(model).fit(shards, groups=users)
 
 
 @pytest.mark.parametrize("model", [MODELS["gibbs, sampled"], MODELS["variational"]], ids=["gibbs", "variational"])

@@ -304,6 +304,10 @@ def test_the_page_on_audits_has_the_numbers_of_its_rows(rows):
     for estimator, some in found[found["bound"] == "independent noise"].groupby("estimator"):
         line = next(line for line in table if line[:width].rstrip() == estimator)[width:]
         assert all(f" {share:.0f} " in f"{line} " for share in some["per cent"])
+    per_cent = found.loc[(found["bound"] == "any dependence") & (found["attack"] == "white-box"), "per cent"]
+    words = " ".join(rows.with_rows(text, FOLDER).split())
+    assert f"white-box numbers are {per_cent.min():.0f} to {per_cent.max():.0f}." in words
+    assert f"{found['cpu s'].sum():.0f} s of processor time" in words
 
 
 def test_the_readme_has_the_numbers_of_its_rows():

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from skdplda._types import ArrayLike
-from skdplda._validation import check_groups, unit_of_documents
+from skdplda._validation import check_groups, names_of, unit_of_documents
 from skdplda.distributed._pool import ActorPool, Pool
 from skdplda.distributed._shards import shards_of
 from skdplda.distributed._spark import SparkPool
@@ -23,6 +23,8 @@ def load_documents(
     shards = shards_of(X)
     if shards is None:
         return None
+    if shards.users is not None and groups is not None and not np.array_equal(names_of(groups), shards.users):
+        raise ValueError("groups must be those that by_user returned: documents have another order now.")
     engine = ActorPool if shards.rdd is None else SparkPool
     pool = engine(shards, n_threads=n_threads, digest=digest, embedded=embedded)
     try:

@@ -60,6 +60,7 @@ class ShardedCounts:
     _on_workers = True  # for checks of estimators that want their data here
 
     def __init__(self, source: Any, *, client: Any = None) -> None:
+        self.users: np.ndarray | None = None  # in the order that `by_user` made
         self.rdd = source if hasattr(type(source), "mapPartitionsWithIndex") else None
         if self.rdd is not None:
             self.client, self.sources = None, [None] * source.getNumPartitions()
@@ -125,7 +126,9 @@ class ShardedCounts:
             for source, of_source in zip(self.sources, np.split(block, np.cumsum(sizes)[:-1]), strict=True)
         ]
         blocks = [delayed(joined)(pieces) for pieces in zip(*cut, strict=True)]
-        return ShardedCounts(blocks, client=self.client), users[np.argsort(block, kind="stable")]
+        shards = ShardedCounts(blocks, client=self.client)
+        shards.users = users[np.argsort(block, kind="stable")]
+        return shards, shards.users
 
 
 def matrices_of(source):
@@ -179,7 +182,7 @@ def paired_shards(shards: ShardedCounts, counts: Any) -> ShardedCounts:
     """Return embeddings on workers together with counts on workers, block by block, as `EmbeddedTexts`."""
     counts = shards_of(counts)
     found = None if counts is None else len(counts.sources)
-    if shards.rdd is not None:
+    if shards.rdd is not None or getattr(counts, "rdd", None) is not None:
         raise TypeError("X in an RDD must be of EmbeddedTexts, which have their counts: give no counts beside.")
     if found != len(shards.sources) or any(isinstance(s, str) for s in (*shards.sources, *counts.sources)):
         raise ValueError(

@@ -32,7 +32,7 @@ class ExpectedTopics:
         self._X, self._n_topics, self._n_threads, self._counts = X, n_topics, n_threads, None
 
     def collect(self, table, alpha, beta, topics=None):
-        """Return the sums that `expected_table` makes the next table of; `topics` are those that tokens have at first."""
+        """Return the sums that `expected_table` makes the next table of; tokens have `topics` at first."""
         if self._counts is None:
             self._counts = self._start(topics)
         return self._counts.collect(table, alpha.astype(np.float32), beta, self._n_threads)

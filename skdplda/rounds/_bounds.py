@@ -422,7 +422,8 @@ def unit_weights(X, units, order, least=1.0):
         counts = X[some if alone else documents[first:last]].astype(np.float64)
         if not alone:
             pointers = start[some.start : some.stop + 1] - first
-            members = sp.csr_array((np.ones(last - first), np.arange(last - first), pointers))
+            shape = len(pointers) - 1, last - first
+            members = sp.csr_array((np.ones(last - first), np.arange(last - first), pointers), shape=shape)
             counts = members @ counts  # whole numbers, or ones times roots: only the sums are rounded, in their order
         norm_to_order[some] = total(counts**order, axis=1)
     norm = np.maximum(np.sqrt(norm_to_order) if order == 2 else norm_to_order, least)
