@@ -4,28 +4,39 @@
 
 Every worker is a process of this machine with one thread. Where other programs compete for its cores, wall times say
 little; the tables therefore give processor time as well, of the busiest worker: what an idle machine would wait for.
+
+"distributed_texts" is the whole way: a folder of Parquet files with short texts (pieces of the shared corpora) whose
+users are scattered over all files; counts of public words, users brought together, words selected, topics, a release.
+"predicted" is the line through two runs of SMALL texts a worker, which know nothing of the large one.
 """
 
+import math
+import re
 import resource
 import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from corpora import glove, json_rows, newsgroup_posts
 from results import Table, run
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from sklearn.pipeline import make_pipeline
 
-from skdplda import PrivateCGSLDA
-from skdplda.datasets import make_lda_corpus, write_counts
+from skdplda import VIPSLDA, DPCountVectorizer, DPVocabularySelector, PrivateCGSLDA, release
+from skdplda.datasets import make_lda_corpus, open_counts, write_counts
 from skdplda.distributed import ActorPool, ShardedCounts, tree
 from skdplda.privacy import rounded_gaussian
 
 TABLES_OF = ((50, 1000), (200, 10_000))  # topics, words
 NETWORK = 5.8e8  # bytes a second from process to process: the fastest round measured; ten gigabits carry 1.25e9
 LATENCY = 5e-4  # seconds from a process to another one's thread, over Dask's event loops
+SMALL = 1e5, 3e5  # texts a worker, of the runs that predict
 ADDING = 4e9  # bytes of sums that a worker adds in a second
 
 
@@ -52,6 +63,21 @@ class Fit:
     rounds: int = 3
     sweeps: int = 2
     mean_length: int = 100
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Of a row from texts to topics."""
+
+    texts: float
+    workers: int = 2
+    blocks_a_worker: int = 10
+    public_words: int = 20_000
+    topics: int = 50
+    words: int = 5_000
+    epsilon_words: float = 0.5
+    epsilon_topics: float = 1.0
+    texts_a_user: int = 5
 
 
 @dataclass(frozen=True)
@@ -83,6 +109,11 @@ def scaling_cells():
 def corpus_cells():
     """Return what there is to measure: a large corpus, on workers that may not take more than 4 GiB."""
     return [Fit(1e8, 2, 10, "4GiB")]
+
+
+def texts_cells():
+    """Return what there is to measure, and at the end what is only predicted."""
+    return [Texts(1e6), Texts(1e7), Texts(1e8, 16)]
 
 
 def tree_cells():
@@ -204,6 +235,92 @@ def measure(s):
     return found | {name: seconds[column] / found[column] for name, column in names.items()}
 
 
+@cache
+def documents():
+    """Return the words of each document of two corpora, in its order."""
+    news = [f"{row['title']} {row['text']}" for row in json_rows("news")]
+    return [np.array(text.split(), dtype=object) for text in (*newsgroup_posts().data, *news) if len(text.split()) > 30]
+
+
+def write_texts(path, n, n_users, seed):
+    """Write a Parquet file of pieces of 5 to 25 words, each of a random document and user."""
+    rng, texts = np.random.default_rng(seed), []
+    chosen, lengths, places = rng.integers(len(documents()), size=n), rng.integers(5, 26, n), rng.random(n)
+    for number, length, place in zip(chosen.tolist(), lengths.tolist(), places.tolist(), strict=True):
+        words = documents()[number]
+        first = int(place * (len(words) - length))
+        texts.append(" ".join(words[first : first + length]))
+    pd.DataFrame({"text": texts, "user": rng.integers(n_users, size=n)}).to_parquet(path)
+
+
+def counted(path, folder, words):
+    """Count the public words of a file, on a worker; return the folder of the counts, and the users."""
+    frame = pd.read_parquet(path)
+    counts = DPCountVectorizer(public_vocabulary=words).fit([]).transform(frame["text"].tolist())
+    return write_counts(Path(folder) / f"{Path(path).stem}.counts", [counts]).path, frame["user"].to_numpy()
+
+
+def kept(folder, support):
+    """Return the selected words of a folder of counts, on a worker."""
+    return [counts[:, support] for _, counts in open_counts(folder).blocks()]
+
+
+@cache
+def from_texts(s):
+    """Return the seconds of each step, and what travelled."""
+    from dask import delayed
+
+    found, last = {}, None
+
+    def step(name):
+        nonlocal last
+        now = time.perf_counter(), worker_time(client).max(), wire_bytes()
+        if last is not None:
+            found[f"{name} s"], found[f"{name}, worker's s"] = now[0] - last[0], now[1] - last[1]
+            found["gigabytes sent"] = found.get("gigabytes sent", 0) + (now[2] - last[2]) / 1e9
+        last = now
+
+    with tempfile.TemporaryDirectory() as folder, cluster(s.workers) as client:
+        place, n_blocks = Path(folder), s.workers * s.blocks_a_worker
+        files = [place / f"{number}.parquet" for number in range(n_blocks)]
+        for number, path in enumerate(files):
+            write_texts(path, round(s.texts / n_blocks), round(s.texts / s.texts_a_user), number)
+        words = [word for word in glove()[0] if re.fullmatch(r"\w\w+", word) and word not in ENGLISH_STOP_WORDS]
+        words = words[: s.public_words]
+        step("start")
+        parts = client.gather(client.map(partial(counted, folder=folder, words=words), files))
+        folders, users = [path for path, _ in parts], np.concatenate([found for _, found in parts])
+        step("counts")
+        shards, users = ShardedCounts(folders, client=client).by_user(users)
+        saved = [delayed(write_counts)(f"{folder}/{i}.user", part) for i, part in enumerate(shards.sources)]
+        folders = [counts.path for counts in client.gather(client.compute(saved))]
+        step("users")
+        shards = ShardedCounts(folders, client=client)
+        selector = DPVocabularySelector(s.epsilon_words, max_words=s.words, random_state=0).fit(shards, groups=users)
+        step("words")
+        shards = ShardedCounts([delayed(kept)(path, selector.get_support()) for path in folders], client=client)
+        model = VIPSLDA(s.topics, epsilon=s.epsilon_topics, random_state=1).fit(shards, groups=users)
+        pipeline = make_pipeline(selector, model)
+        release(pipeline, feature_names=words, raw_text=False, allow_seeded=True).save(place / "topics.json")
+        step("topics")
+        peak = max(client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024).values())
+    return found | {
+        "seconds": sum(v for name, v in found.items() if re.fullmatch(r"\w+ s", name)),
+        "gigabytes": peak / 1e9,
+    }
+
+
+def whole_way(s):
+    """Measure the whole way, if this machine has so many workers, beside the line through two short ones."""
+    few = [from_texts(replace(s, texts=2 * n, workers=2)) for n in SMALL]
+    each = s.texts / s.workers
+    line = {}
+    for name in ("seconds", "gigabytes"):
+        slope = (few[1][name] - few[0][name]) / (SMALL[1] - SMALL[0])
+        line[f"{name}, predicted"] = few[0][name] + slope * (each - SMALL[0])
+    return (from_texts(s) if s.workers <= 2 else dict.fromkeys(few[0], math.nan)) | line
+
+
 def simulate(n_workers, sweep, table, total, fan_out, network=NETWORK, spread=0.1, random_state=0):
     """Return the seconds of a round: tables go down the tree, sums come up, each worker sweeps meanwhile.
 
@@ -245,6 +362,7 @@ TABLES = [
     Table("distributed_overhead", Overhead, overhead_cells, overhead, timed=True),
     Table("distributed_scaling", Fit, scaling_cells, measure, timed=True),
     Table("distributed_corpus", Fit, corpus_cells, measure, timed=True),
+    Table("distributed_texts", Texts, texts_cells, whole_way, lambda s: ["20news", "news", "glove"], timed=True),
     Table("distributed_tree", Tree, tree_cells, predict),
 ]
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read once: threads of tests that run beside others must not spin
+
 import numpy as np
 import pytest
 from internals import local_channel, noise

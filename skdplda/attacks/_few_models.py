@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp, polygamma
 from scipy.stats import t as student
 from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
 
 from skdplda._types import ArrayLike, Function, Matrix, Sequence
 from skdplda.attacks._lira import LEAST_MODELS, RIDGE, observed_and_shadows
@@ -242,7 +243,8 @@ def quantile_attack(
         model = HistGradientBoostingRegressor(
             loss="quantile", quantile=quantile, max_iter=50, random_state=random_state, min_samples_leaf=10
         )
-        quantiles.append(model.fit(looks[0], left).predict(looks[1]))
+        with threadpool_limits(1, "openmp"):  # trees this small only wait for threads: minutes, where cores are busy
+            quantiles.append(model.fit(looks[0], left).predict(looks[1]))
     least = 1e-3 * max(float(left.std()), 1e-12)
     scores = (scored - looks[1] @ trend - quantiles[0]) / np.maximum(quantiles[1] - quantiles[0], least)
     return AttackResult(scores, members, "quantile regression")
