@@ -70,7 +70,7 @@ from skdplda import (
 )
 from skdplda.attacks import membership_experiment
 from skdplda.datasets import frequent_words, load_uci_bow, make_lda_corpus
-from skdplda.esteps import _gibbs, _variational
+from skdplda.esteps import _variational
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, perplexity, unigram_perplexity
 from skdplda.priors._public import WordPrior
@@ -533,18 +533,11 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     ("model: no forgetting", BOTH, with_constant(_adaptive, "FORGET", 0.0)),
     ("no smoothing between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.0)),
     ("smoothing 0.2 between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.2)),
-    ("topics drawn in all rounds", BOTH[:1], with_constant(_gibbs, "INFERRED_ROUNDS", 0)),
-    ("topics inferred in all rounds", BOTH[:1], with_constant(_gibbs, "INFERRED_ROUNDS", 1000)),
     ("documents start anew in each round", BOTH[1:], with_e_step(lambda model: {"remember": False, "max_iter": 50})),
     (
         "words weigh alike",
-        BOTH[:1],
-        both(*(with_constant(module, "word_weights", even) for module in (_gibbs, _variational, _adaptive))),
-    ),
-    (
-        "words weigh alike",
-        BOTH[1:],
-        both(with_e_step(lambda model: {"weighted": False}), with_constant(_adaptive, "word_weights", even)),
+        BOTH,
+        both(*(with_constant(module, "word_weights", even) for module in (_variational, _adaptive))),
     ),
     ("alpha not halved in rounds", BOTH, with_constant(_variational, "ROUND_ALPHA", 1.0)),
     ("Gamma initialisation of shape 1", BOTH, with_constant(_adaptive, "GAMMA_SHAPE", 1.0)),

@@ -35,14 +35,12 @@ INTERNALS = {
         "FINE, FINEST, LENGTH, SIZE, SOFT_LENGTH, SOFT_STEP, STEP, WEIGHTS, grid_directions, soft_weights, weight_table"
     ),
     "esteps._documents": "* as documents, cut_documents",
-    "esteps._gibbs": (
-        "FEWER_UPDATES, FEW_TOPICS, GibbsEStep, INFERRED_ROUNDS, MEAN_CHANGE, RELAXATION, StartedGibbsEStep"
-    ),
+    "esteps._gibbs": "GibbsEStep",
     "esteps._listed": "ListedEStep",
     "esteps._methods": "UnitEStep",
     "esteps._segments": "SegmentEStep",
     "esteps._sharded": "PartialEStep",
-    "esteps._variational": "REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep",
+    "esteps._variational": "TOKEN_WEIGHT, VariationalEStep",
     "rounds._bounds": (
         "* as bounds, MOST_TOKENS, bounded_elsewhere, shortened, some_tokens, total_of, unit_weights, word_weights"
     ),

@@ -317,7 +317,7 @@ def test_bounds_on_contributions_are_tight(findings):
 
 def test_the_bound_is_audited_in_rounds_that_draw_too():
     collect = GibbsEStep.collect
-    estimator = PrivateCGSLDA(2, epsilon=1.0)
+    estimator = PrivateCGSLDA(2, epsilon=1.0, mechanism="laplace")
     assert not contribution(estimator)[0]
     with patch.object(GibbsEStep, "collect", lambda self, *asked: longer(collect(self, *asked))):
         assert contribution(estimator)[0]

@@ -62,9 +62,7 @@ MAP = {
             "rounds/_loop.py:converse.answer",
             "exact/_loop.py:answer_exactly.collected",  # without noise, and without a promise
             "esteps/_gibbs.py:GibbsEStep.collect",
-            "esteps/_gibbs.py:GibbsEStep._sum_soft_counts",
             "esteps/_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
-            "esteps/_gibbs.py:StartedGibbsEStep.collect",  # of the two E-steps that it consists of
             "exact/_expected.py:ExpectedTopics.collect",  # without noise only
             "esteps/_listed.py:ListedEStep.collect",  # the same
             "esteps/_segments.py:SegmentEStep.collect",

@@ -565,7 +565,6 @@ EXACT = {"epsilon": np.inf, "max_iter": 12}
 FUZZED = {
     "adaptive": (VIPSLDA(3, epsilon=EPSILON, max_iter=4), 3),
     "adaptive, at its end": (VIPSLDA(3, epsilon=EPSILON, max_iter=2, doc_topic_prior="infer"), 4),
-    "draws": (PrivateCGSLDA(3, epsilon=EPSILON, max_iter=9), 14),
     "laplace": (PrivateCGSLDA(3, epsilon=EPSILON, mechanism="laplace", max_iter=4), 2),
     "exact": (PrivateCGSLDA(3, **EXACT), 10),
     "inferred": (PrivateCGSLDA(3, **EXACT, doc_topic_prior="infer"), 6),

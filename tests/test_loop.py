@@ -150,7 +150,7 @@ def test_the_e_step_has_the_enumerated_law(n_sweeps):
     X = sp.csr_array(np.tile([2, 1], (n, 1)).astype(np.int32))
     X.indptr = X.indptr.astype(np.int64)
     step = GibbsEStep(
-        X, n_topics=2, order=2, priors=lambda _: (ALPHA, BETA), n_sweeps=n_sweeps, soft_counts=False,
+        X, n_topics=2, order=2, priors=lambda _: (ALPHA, BETA), n_sweeps=n_sweeps,
         randomness=Randomness(0), n_threads=1,
     )  # fmt: skip
     step.collect(TopicWordCounts(FIRST_TABLE), 0, None)

@@ -50,9 +50,10 @@ def test_the_next_table_is_the_last_release_smoothed_by_a_fifth_of_its_noise():
 
 
 def test_smoothing_is_measured_in_deviations_of_the_noise():
-    tables = SmoothedTables(SHAPE, plan((3.0, 3.0)), 0, smoothing=0.7)
-    tables.update(np.zeros(SHAPE, int), 0)
-    np.testing.assert_allclose(tables.table, 0.7 * 5 * 3)  # all words alike
+    for weighted, smoothing in ((False, 0.2), (True, 1.0)):
+        tables = SmoothedTables(SHAPE, plan((3.0, 3.0)), 0, weighted=weighted)
+        tables.update(np.zeros(SHAPE, int), 0)
+        np.testing.assert_allclose(tables.table, smoothing * 5 * 3)  # all words alike
 
 
 def test_without_noise_the_rounds_of_the_model_differ_by_forgetting_only():

@@ -208,11 +208,11 @@ def test_documents_of_a_unit_are_scaled_together(K, options):
         assert np.linalg.norm(got) >= 0.9999 * norm or not X[members].any()
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_a_unit_depends_on_itself_alone(given):
+@pytest.mark.parametrize("collapsed", [False, True])
+def test_a_unit_depends_on_itself_alone(collapsed):
     X, (expected, _, _), norm = corpus(), topics(30, 5), 1 << 20
     states = np.random.default_rng(2).poisson(0.4, (40, 5)).astype(np.float32)
-    options = {"norm": norm, "given": given, "max_iter": 9, "alpha": np.full(5, 0.2)}
+    options = {"norm": norm, "collapsed": collapsed, "max_iter": 9, "alpha": np.full(5, 0.2)}
 
     def found(n_threads, *chosen):
         members = [ORDER[UNITS[u] : UNITS[u + 1]] for u in chosen]
@@ -276,25 +276,6 @@ def test_misuse_is_refused():
             step(X, expected, **{"alpha": np.full(3, 0.1), **bad})
     with pytest.raises(ValueError, match="one number a topic"):
         expected_topics(np.ones((3, 2), np.float32), np.ones(3), 0.1)
-
-
-@pytest.mark.parametrize("K", [1, 16, 37, 150])
-def test_given_topics_are_not_inferred(K):
-    """The soft counts are those of the first iteration, to the last bit, and the state stays."""
-    X, (expected, _, _) = corpus(), topics(30, K)
-    weight, rng = np.linspace(0.2, 5, 30, dtype=np.float32), np.random.default_rng(2)
-    state = rng.poisson(0.4, (len(X), K)).astype(np.float32)
-    options = {"norm": 1 << 20, "word_weight": weight, "max_iter": 1}
-    first, _ = step(X, expected, np.full(K, 0.6), state=state.copy(), **options)
-    before = state.copy()
-    for n_threads in (1, 3):
-        given, n = step(X, expected, np.full(K, 0.6), state=state, given=True, n_threads=n_threads, **options)
-        assert_array_equal(given, first)
-        assert_array_equal(state, before)
-        assert n == 0
-    for wrong in ({"state": None}, {"norm": 0}, {"collapsed": True}):
-        with pytest.raises(ValueError, match="given topics"):
-            step(X, expected, np.full(K, 0.6), **{"state": state, "given": True, **options, **wrong})
 
 
 @pytest.mark.parametrize("norm", [2**20, 2**24])

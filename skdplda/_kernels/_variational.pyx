@@ -18,7 +18,7 @@ cdef extern from "variational_step.h" nogil:
         const float *expected, *alpha, *word_weight
         float *state
         int64_t norm
-        int32_t token_weight, n_topics, stride, max_iter, collapsed, given
+        int32_t token_weight, n_topics, stride, max_iter, collapsed
         float tol, cut, beyond
     ctypedef struct document_scratch:
         pass
@@ -98,7 +98,7 @@ def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
     const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int token_weight,
     int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1,
-    const float[::1] word_weight=None, float[:, ::1] state=None, bint collapsed=False, bint given=False,
+    const float[::1] word_weight=None, float[:, ::1] state=None, bint collapsed=False,
     double relaxation=1.0, const int64_t[::1] units=None,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
@@ -129,11 +129,10 @@ def e_step(
     counts have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
 
     `expected` is as from `expected_topics`. `weight` has what a token of each document weighs on the grid, or is None
-    for `token_weight` for all; a positive `norm`, which `units` need, takes their place. A document stops after `max_iter` iterations, or
-    at a mean change of `tol`. `state`, float32 (D, K), is negative where there is none yet; with `given` it is what
-    the documents' topics are and stays, only soft counts are computed, those of the first iteration, and a norm is
-    needed. `collapsed`: a token does not see itself, as in CVB0. `relaxation`, in [1, 2), is the factor of each change
-    of gamma: over-relaxation, which comes to the same place in fewer iterations (Salakhutdinov and Roweis 2003, ICML).
+    for `token_weight` for all; a positive `norm`, which `units` need, takes their place. A document stops after
+    `max_iter` iterations, or at a mean change of `tol`. `state`, float32 (D, K), is negative where there is none yet.
+    `collapsed`: a token does not see itself, as in CVB0. `relaxation`, in [1, 2), is the factor of each change of gamma:
+    over-relaxation, which comes to the same place in fewer iterations (Salakhutdinov and Roweis 2003, ICML).
     Returns the number of iterations of all documents; `out`, int64 (V, K), has the sum added.
     """
     cdef variational_problem p
@@ -158,8 +157,6 @@ def e_step(
         raise ValueError("alpha and max_iter must be positive, norm in [0, 2**24]")
     if not 1 <= relaxation < 2:
         raise ValueError("relaxation must be in [1, 2)")
-    if given and (state is None or collapsed or not norm):
-        raise ValueError("given topics need a state and a norm, and are not collapsed")
     if units is not None and not (norm and len(units) and np.array_equal(np.asarray(units)[[0, -1]], [0, n])
                                   and (np.diff(units) >= 0).all()):
         raise ValueError("units must divide the documents, and need a norm")
@@ -182,7 +179,7 @@ def e_step(
         p.word_weight = &word_weight[0]
     p.state = NULL if state is None else &state[0, 0]
     p.norm, p.token_weight, p.max_iter, p.tol, p.cut, p.beyond = norm, token_weight, max_iter, tol, cut, relaxation - 1
-    p.n_topics, p.stride, p.collapsed, p.given = n_topics, stride, collapsed, given
+    p.n_topics, p.stride, p.collapsed = n_topics, stride, collapsed
     n_threads = max(1, min(n_threads, n))
     others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)
     with nogil, parallel(num_threads=n_threads):

@@ -207,28 +207,3 @@ INLINE double TARGET(weighed)(const variational_problem *p, document_scratch *a,
     if (p->word_weight) for (int64_t i = first; i < first + some; i++) a->ratio[i] *= p->word_weight[word[i]];
     return TARGET(squares)(a, first, some, n, sum);
 }
-
-/* Soft counts of a document whose topics are given: one step of inference, of which only the soft counts are left. */
-INLINE double TARGET(given)(const variational_problem *p, document_scratch *a, const int32_t *word, int64_t words, int32_t n) {
-    double sum = 0;
-    for (int64_t first = 0; first < words; first += LANES) {
-        const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
-        const float *four[4];
-        for (int32_t i = 0; i < some; i += 4) {
-            TARGET(four_rows)(a->row + first, i, some, four);
-            *(v4 *)(a->ratio + first + i) = TARGET(quotients)(a->count + first + i, TARGET(four_sums)(four, a->theta, n));
-        }
-        sum = TARGET(weighed)(p, a, word, first, some, n, sum);
-    }
-    return sum;
-}
-
-static __attribute__((noinline)) double TARGET(given_any)(const variational_problem *p, document_scratch *a,
-                                                          const int32_t *word, int64_t words, int32_t n) {
-#define CASE(n) case n: return TARGET(given)(p, a, word, words, n);
-    switch (n) {
-        ONE_TO_EIGHT(CASE)
-        default: return TARGET(given)(p, a, word, words, n);
-    }
-#undef CASE
-}

@@ -131,14 +131,6 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         a->row[i] = p->expected + (size_t)word[i] * p->stride;
         for (int32_t j = 0; j < p->stride; j += LANES) __builtin_prefetch(a->row[i] + j);
     }
-    if (p->given) {
-        TARGET(exp_digamma_all)(a->gamma, a->theta, p->stride);
-        for (int32_t j = k; j < p->stride; j++) a->theta[j] = 0;
-        squares = TARGET(given_any)(p, a, word, words, p->stride / LANES);
-        if (u) TARGET(add_to_unit)(p, a, u, word, words, k);
-        else TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
-        return 0;
-    }
     if (columns) TARGET(make_columns)(a, words, k);
     do {
         const int32_t n = padded(k) / LANES;

@@ -30,7 +30,6 @@ typedef struct {              /* shared by all documents */
     float *state;             /* document x K: counts of its topics, negative if not known; or NULL */
     int32_t token_weight, n_topics, stride, max_iter;
     int32_t collapsed;        /* CVB0: see above */
-    int32_t given;            /* whether `state` has the documents' topics, so that nothing is inferred; with a norm only */
     float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
     float beyond;             /* over-relaxation: part of its change by which gamma goes further; not in the last iteration */
 } variational_problem;

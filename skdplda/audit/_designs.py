@@ -25,13 +25,10 @@ TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` ma
 # Of noise in a direction of the cells, where 1 is claimed: what is taken for 0, and what is far below 1. Estimates
 # from so many canaries a cell are off by 0.3. All chosen by hand.
 LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
-MOST_WORDS = 2**18  # of a table that is widened by unused words
 # Documents that canaries of sweeps share, one of which settles on fewer topics than another, and the most that one has.
 DOCUMENTS, MOST_TOGETHER = 8, 50_000
 SIMULATED = 4096  # words, whose way through the rounds of a selection is simulated
 STEEPNESS = 0.5  # of likelihood ratios, in deviations of cells; chosen on PCTD and VIPSLDA without a corpus
-# Of the least signal at which a fit releases topics: canaries among so many unused words leave as much.
-WEAK_SIGNAL = 0.8
 # Other documents of a canary's word, which settle its topic: so many deviations of one round's noise, where these are
 # not too many documents in all. Chosen on PCTD, without a corpus.
 SETTLING, MOST_OTHERS = 3.0, 800_000
@@ -101,25 +98,15 @@ class RoundsDesign(Design):
         self._n_decisions = 2 + estimator._votes_on_prior() if isinstance(self._plan, BudgetPlan) else 1
         self._X, self._first = X, 0 if X is None else X.shape[1]
         self._n_words, self._m = self._first + n_canaries, n_canaries
-        if isinstance(estimator, PrivateCGSLDA) and isinstance(self._plan, BudgetPlan) and estimator.max_iter is None:
-            self._n_words = max(self._n_words, self._least_words(estimator.n_components))
         tokens = max(TOKENS, math.ceil(getattr(estimator, "max_norm", None) or 1))
         self._canaries = rows_of_words(self._first + np.arange(n_canaries), tokens, self._n_words)
         self._others = 0
-        if not isinstance(estimator, PrivateCGSLDA) and self._plan.sampling_rate == 1:
+        draws = isinstance(estimator, PrivateCGSLDA) and self._plan.law.norm == 1
+        if not draws and self._plan.sampling_rate == 1:
             self._others = self._best_number(estimator.n_components)
         self._segments = isinstance(estimator, PCTD)
         self._twin = clone(estimator)._audited_parts(self._documents(None, self._canaries))[0]
         self._seen, self._means, self._llr = [], [], np.zeros(n_canaries)
-
-    def _least_words(self, n_topics):
-        """Return of how many words, most of them unused, the fit releases word frequencies and no topics.
-
-        The topics that a canary's word draws are hidden, and hide more than is claimed. Word frequencies do not.
-        """
-        weak = WEAK_SIGNAL * least_total(n_topics) * self._plan.deviation(0)
-        n_words = math.ceil((self._m / 2 / weak) ** 2)
-        return n_words if n_words <= MOST_WORDS else 0
 
     def _best_number(self, n_topics):
         """Return how many others have a canary's word, to settle its topic; none where no topics are released."""

@@ -4,25 +4,13 @@ from functools import partial
 
 import numpy as np
 
-from skdplda._arithmetic import mean, total
 from skdplda._kernels._gibbs import TokenBlocks
-from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.esteps._documents import CutDocuments
-from skdplda.esteps._variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
 from skdplda.exact._expected import ExpectedTopics
 from skdplda.exact._inferred import InferredPriors
 from skdplda.exact._seeds import SeedCounts
-from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, unit_weights, word_weights
+from skdplda.rounds._bounds import bounded_elsewhere, unit_weights
 from skdplda.rounds._checkpoint import held
-
-# Rounds of topics that `StartedGibbsEStep` infers before it draws, chosen on KOS and Enron's mails (doc/frontier.rst,
-# "Why the rules are as they are").
-INFERRED_ROUNDS = 16
-MEAN_CHANGE = 1e-3  # at which a document stops in such a round
-# With more than FEW_TOPICS, updates of a document cost more than draws. There are fewer then, over-relaxed: as good
-# with 50 and 200 topics, and worse with 10 (doc/kernels.rst).
-FEW_TOPICS, FEWER_UPDATES, RELAXATION = 32, 8, 1.4
 
 
 class GibbsEStep:
@@ -43,10 +31,6 @@ class GibbsEStep:
         Returns alpha, of shape (n_topics,), and beta of a round.
     n_sweeps : int
         Local sweeps a round.
-    soft_counts : bool
-        Whether documents contribute the expected topic counts of their words, given how many of their tokens have each
-        topic, in place of their tokens' topics: weighted by `word_weights` of the table, and those of a unit scaled to
-        the L2 norm bound, in fixed point. Only with order 2.
     first_expected : int or None, default=None
         Number of the first round of `ExpectedTopics`, if there is one. Only with order None.
 
@@ -56,15 +40,14 @@ class GibbsEStep:
     """
 
     def __init__(
-        self, X, units=None, *, n_topics, order, priors, n_sweeps, soft_counts, first_expected=None, randomness,
+        self, X, units=None, *, n_topics, order, priors, n_sweeps, first_expected=None, randomness,
         n_threads, first_document=0,
     ):  # fmt: skip
-        self._documents = CutDocuments(X, units, max_length=None, key=None) if soft_counts else None
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
         self._unit, self._order = unit_of_documents(units), order
         self._exact = order is None
-        self._weight = None if order is None or soft_counts else unit_weights(X, units, order)
+        self._weight = None if order is None else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32) if order is None else None  # running counts
         self._X, self._shape = X, (X.shape[1], n_topics)
@@ -77,7 +60,7 @@ class GibbsEStep:
         """Sample the active units' topics from the table and return the sum of their contributions."""
         if isinstance(query, SeedCounts):
             return query.total(self._X, self._unit).toarray()
-        units, key, n_threads = active, self._randomness.key, self._n_threads
+        key, n_threads = self._randomness.key, self._n_threads
         active = None if active is None else active[self._unit]
         table = query.table
         self_count = 1.0 if self._exact else 0.0
@@ -96,24 +79,9 @@ class GibbsEStep:
                 self.priors.update(round_, partial(self._tokens.document_topics, n_threads), self._sum)
             return self._sum
         found = np.zeros(self._shape, np.int64)
-        if self._documents is not None:
-            self._sum_soft_counts(found, table, alpha, beta, units)
-        else:
-            weight = self._weight if active is None else self._weight * active
-            self._tokens.sum_weighted(found, weight, n_threads)
+        weight = self._weight if active is None else self._weight * active
+        self._tokens.sum_weighted(found, weight, n_threads)
         return bounded_elsewhere(found, self._order, self.n_units)
-
-    def _sum_soft_counts(self, found, table, alpha, beta, active):
-        """Add to the sum the words' probabilities of topics, given the documents' topic counts."""
-        mass = total(table, axis=0) + len(table) * beta
-        table = np.ascontiguousarray(table, np.float32)
-        rows = expected_topics(table, mean(mass) / mass, beta + HALF, self._n_threads)
-        for X, documents, units in self._documents.by_unit(active):  # one part: all are in memory
-            e_step(
-                X.indptr, X.indices, X.data, documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0,
-                0.0, found, self._n_threads, word_weight=word_weights(table),
-                state=self._tokens.document_topics(self._n_threads), given=True, units=units,
-            )  # fmt: skip
 
     def arrays(self):
         """Return the hidden state."""
@@ -132,47 +100,3 @@ class GibbsEStep:
             counts = np.zeros(self._sum.shape, np.int64)
             self._tokens.sum_weighted(counts, np.ones(len(self._unit), np.int32), self._n_threads)
             self._sum[:] = counts
-
-
-class StartedGibbsEStep:
-    """E-step of the private loop: its first rounds infer topics, as `VariationalEStep`, and later ones draw them.
-
-    Draws settle early: under noise one topic may stay two halves, while two others share a third. Inferred topics stay
-    soft until they have come apart. The parameters are those of `GibbsEStep`; the norm is L2.
-    """
-
-    def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, soft_counts, **options):
-        few = n_topics <= FEW_TOPICS
-        self._now = VariationalEStep(
-            X, units, n_topics=n_topics, priors=partial(round_priors, priors), exact=False, max_norm=None,
-            max_length=None, max_iter=REMEMBERED_UPDATES if few else FEWER_UPDATES,
-            relaxation=1.0 if few else RELAXATION, tol=MEAN_CHANGE, weighted=soft_counts, remember=True, collapsed=True,
-            **options,
-        )  # fmt: skip
-        draws = {"n_topics": n_topics, "priors": priors, "n_sweeps": n_sweeps, "soft_counts": soft_counts, "order": 2}
-        self._draw = partial(GibbsEStep, X, units, **draws, **options)
-        self.n_units, self._n_done = self._now.n_units, 0
-
-    def collect(self, table, round_, active):
-        """Return the sum of the active units' contributions."""
-        if self._n_done == INFERRED_ROUNDS:
-            self._begin_to_draw()
-        self._n_done += 1
-        return self._now.collect(table, round_, active)
-
-    def arrays(self):
-        """Return the hidden state."""
-        return {"n_done": np.array(self._n_done)} | self._now.arrays()
-
-    def restore(self, arrays):
-        """Restore the hidden state."""
-        arrays = dict(arrays)
-        self._n_done = int(held(arrays, "n_done", (), int, least=0))
-        del arrays["n_done"]
-        if self._n_done > INFERRED_ROUNDS:
-            self._begin_to_draw()
-        self._now.restore(arrays)
-
-    def _begin_to_draw(self):
-        self._now = None  # its memory is free for the tokens
-        self._now = self._draw()

@@ -11,46 +11,44 @@ from skdplda._types import ArrayLike, Function, Seed
 from skdplda._validation import PRIOR, Interval, StrOptions, fit_context
 from skdplda.distributed import shards_of
 from skdplda.esteps._adaptive import AdaptiveEStep
-from skdplda.esteps._gibbs import GibbsEStep, StartedGibbsEStep
+from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.esteps._listed import ListedEStep
+from skdplda.esteps._variational import REMEMBERED_UPDATES, VariationalEStep, round_priors
 from skdplda.exact._expected import first_expected
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._tables import ExactTables, annealed, constant
 from skdplda.models._base import NOISY_PRIOR_MASS, BaseRoundsModel
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds._adaptive import Knowledge
+from skdplda.rounds._adaptive import GAMMA_SHAPE, Knowledge
 from skdplda.rounds._prices import GibbsPrice
 from skdplda.rounds._tables import SmoothedTables
 
-# Local sweeps in a round; frontier_ablation.csv, rows "1 sweep a round" and "20 sweeps a round".
+# Local sweeps in a round that draws.
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-# Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
-# shape 1": hardly any difference.
-GAMMA_SHAPE = 3.0
+# With more than FEW_TOPICS a document has fewer updates in a round that infers, over-relaxed: as good with 50 and 200
+# topics, and worse with 10 (doc/kernels.rst). It stops at a mean change of MEAN_CHANGE.
+FEW_TOPICS, FEWER_UPDATES, RELAXATION, MEAN_CHANGE = 32, 8, 1.4, 1e-3
 # Without noise, words list their topics if there are more: doc/kernels.rst, "Lists of topics".
 LISTED_TOPICS = 1500
 
 
 class PrivateCGSLDA(BaseRoundsModel):
-    """Latent Dirichlet allocation by collapsed Gibbs sampling, differentially private for documents or users.
+    """Latent Dirichlet allocation with collapsed topics, differentially private for documents or users.
 
-    Topics are sampled for all documents at once from a public table of topic-word counts; each round releases the
-    next table as the sum of the documents' contributions plus integer noise. Privacy holds against everyone who sees
-    every round's table.
+    Topics of all documents follow from a public table of topic-word counts; each round releases the next table as the
+    sum of the documents' contributions plus integer noise. Privacy holds against everyone who sees every round's table.
 
-    With noise, all documents (users) contribute equally: the topic-word counts of one are scaled to a fixed norm. There
-    is no bound to choose. With Gaussian noise a document contributes expected topic counts of its words, in place of
-    drawn topics, and rare words weigh more; both make better topics. Without noise each token counts 1.
+    Without noise topics are drawn, by Gibbs sampling, and so they are with "laplace". With Gaussian noise, under which
+    drawn topics settle too early, each token's probabilities of topics take the place of draws: collapsed variational
+    inference, CVB0 [2]_. With noise, all documents (users) contribute equally: the topic-word counts of one are scaled
+    to a fixed norm, and with Gaussian noise rare words weigh more. There is no bound to choose.
 
-    With Gaussian noise and `sampling_rate=1`, the first 16 rounds of topics, and those of frequent words, do not
-    sample: they infer each document's topics by CVB0, collapsed variational inference, because drawn topics settle too
-    early under noise.
-
-    With Gaussian noise the releases decide how the budget is divided: word frequencies come first, then rounds of
-    topics, and a vote of the documents tells whether topics explain them better than word frequencies do. If not, the
-    rest of the budget goes to the frequencies, and all topics are alike. The model is what the releases prove
-    (empirical Bayes), so that cells full of noise fade into the word frequencies; `prior` adds what is publicly known.
+    With Gaussian noise and `sampling_rate=1` the releases decide how the budget is divided: word frequencies come
+    first, then rounds of topics, and a vote of the documents tells whether topics explain them better than word
+    frequencies do. If not, the rest of the budget goes to the frequencies, and all topics are alike. The model is what
+    the releases prove (empirical Bayes), so that cells full of noise fade into the word frequencies; `prior` adds what
+    is publicly known.
 
     Parameters
     ----------
@@ -71,7 +69,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         with other noise and with samples, 100 without, of which the last eight (fewer above 2500 topics), at most a
         quarter, add up expected counts in place of draws. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
-        Gibbs sweeps over a document's tokens within a round. None: 10 with noise, else 1. Affects privacy: no.
+        Sweeps over a document's tokens within a round, of Gibbs sampling or, at most, of collapsed variational
+        inference. None: 16 with Gaussian noise (eight over-relaxed ones with more than 32 topics), 10 with "laplace", 1
+        without. Affects privacy: no.
     sampling_rate : float, default=1.0
         Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no, the
         noise is calibrated to it.
@@ -132,6 +132,7 @@ class PrivateCGSLDA(BaseRoundsModel):
     ----------
     .. [1] Zhao, Ren, Yang and Yang (2019). On Privacy Protection of Latent Dirichlet Allocation Model Training.
        IJCAI. Eq. 1, Algorithm 1.
+    .. [2] A. Asuncion, M. Welling, P. Smyth, Y. W. Teh (2009). On smoothing and inference for topic models. UAI.
 
     Examples
     --------
@@ -246,10 +247,6 @@ class PrivateCGSLDA(BaseRoundsModel):
             return None
         return plan.law.norm
 
-    def _soft_counts(self, plan):
-        """Whether documents contribute expected topic counts in place of drawn topics."""
-        return self._order(plan) == 2
-
     def _starts_from_documents(self, plan):
         return self._order(plan) is None
 
@@ -279,13 +276,14 @@ class PrivateCGSLDA(BaseRoundsModel):
             priors = InferredPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
         elif order is None:
             priors = self._exact_priors(plan, data)
+        if order == 2:
+            options = {"n_topics": self.n_components, "priors": partial(round_priors, priors)}
+            make = partial(inference, sweeps=self.local_sweeps, **options)
+            return partial(AdaptiveEStep, make=make) if self._adaptive() else make
         n_sweeps = self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS)
         options = {"n_topics": self.n_components, "priors": priors, "n_sweeps": n_sweeps}
         if self._lists_topics(plan):
             return partial(ListedEStep, first_expected=self._first_expected(plan), **options)
-        options["soft_counts"] = self._soft_counts(plan)
-        if self._adaptive():
-            return partial(AdaptiveEStep, make=partial(StartedGibbsEStep, **options))
         return partial(GibbsEStep, order=order, first_expected=self._first_expected(plan), **options)
 
     def _make_tables(self, plan, randomness, data):
@@ -297,5 +295,15 @@ class PrivateCGSLDA(BaseRoundsModel):
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
             return Knowledge(shape, plan, key, **options)
-        options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan) else {}
-        return SmoothedTables(shape, plan, key, **options)
+        infers = self._order(plan) == 2
+        return SmoothedTables(shape, plan, key, gamma_shape=GAMMA_SHAPE if infers else 1.0, weighted=infers)
+
+
+def inference(X, units=None, *, n_topics, sweeps, **options):
+    """Return the E-step of rounds that infer topics; `sweeps` is `local_sweeps`."""
+    many = sweeps is None and n_topics > FEW_TOPICS
+    return VariationalEStep(
+        X, units, n_topics=n_topics, exact=False, max_norm=None, max_length=None, tol=MEAN_CHANGE, weighted=True,
+        remember=True, collapsed=True, max_iter=FEWER_UPDATES if many else sweeps or REMEMBERED_UPDATES,
+        relaxation=RELAXATION if many else 1.0, **options,
+    )  # fmt: skip

@@ -58,9 +58,6 @@ PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all document
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
 # Of the adaptive form, whose cells are posterior means already.
 ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
-# Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
-# rounds" and "no smoothing between rounds" of VIPSLDA.
-ROUNDS_SMOOTHING = 1.0
 # Added to alpha in private rounds that are not adaptive: exp(digamma(x + 1/2)) is about x, so that a topic of few
 # counts in a document is not lost.
 OFFSET = 0.4
@@ -603,9 +600,7 @@ class VIPSLDA(BaseRoundsModel):
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
             return Knowledge(shape, plan, key, **options)
-        weighted = self._weighted(plan)
-        smoothing = ROUNDS_SMOOTHING if weighted else None
-        return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
+        return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, self._weighted(plan))
 
 
 def sampled_share(sampling_rate, batch_size, nominal_size):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skdplda._arithmetic import total
-from skdplda.privacy import PrivacyGuarantee, seeded_guarantee
+from skdplda.privacy import MECHANISMS, PrivacyGuarantee, seeded_guarantee
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._spending import PRECISION_RATIO, BudgetPlan, NoisePlan, growing
 
@@ -64,7 +64,11 @@ class RoundsPrice:
     plain: bool = True
 
     exact_rounds: ClassVar[int]
-    hidden: ClassVar[tuple[str, ...]]  # assumptions on hidden draws
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Assumptions on hidden draws: none, where topics are inferred."""
+        return ()
 
     @property
     def divided(self) -> bool:
@@ -126,14 +130,18 @@ class VariationalPrice(RoundsPrice):
     """The price of `VIPSLDA` in full batches."""
 
     exact_rounds = 50  # not tuned
-    hidden = ()
 
 
 class GibbsPrice(RoundsPrice):
     """The price of `PrivateCGSLDA`."""
 
     exact_rounds = 100  # of one sweep, not tuned
-    hidden = ("the hidden topic draws of different documents act as independent ones",)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Assumptions on hidden draws, of noise under which topics are drawn."""
+        inferred = MECHANISMS[self.mechanism].norm == 2
+        return () if inferred else ("the hidden topic draws of different documents act as independent ones",)
 
     def noise(self, plan: NoisePlan, n_components: int | None = None, **options: bool) -> dict[str, Any] | None:
         """Return `noise_deviation` of the estimator."""

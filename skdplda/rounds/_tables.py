@@ -9,8 +9,9 @@ from skdplda.rounds._loop import Tables
 from skdplda.rounds._prices import BOUND_IN_TOKENS, FORGET, model_noise
 
 # Smoothing of the next table of `SmoothedTables` towards the word frequencies, in standard deviations of the noise: of
-# drawn topics, which need little.
-SMOOTHING = 0.2
+# drawn topics, which need little, and of weighted soft counts; frontier_ablation.csv, rows "smoothing 0.2 between
+# rounds" and "no smoothing between rounds".
+SMOOTHING, SOFT_SMOOTHING = 0.2, 1.0
 # What a token of a document counts that is a topic at first, without noise: doc/kernels.rst, "How soon".
 SEED_WEIGHT = 4.0
 
@@ -54,12 +55,10 @@ class SmoothedTables(Tables):
 
     grow = False  # in the first round without noise, as `ExactTables`
 
-    def __init__(
-        self, shape, plan, key, bound_in_tokens=BOUND_IN_TOKENS, gamma_shape=1.0, smoothing=None, weighted=False
-    ):
+    def __init__(self, shape, plan, key, bound_in_tokens=BOUND_IN_TOKENS, gamma_shape=1.0, weighted=False):
         self.table = initial_table(shape, key, gamma_shape)
         self._plan, self._scale = plan, bound_in_tokens / plan.sampling_rate
-        self._smoothing, self._weighted = SMOOTHING if smoothing is None else smoothing, weighted
+        self._smoothing, self._weighted = SOFT_SMOOTHING if weighted else SMOOTHING, weighted
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
 
     def begin(self, exact):
