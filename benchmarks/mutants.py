@@ -224,13 +224,6 @@ MUTANTS = [
         ROUNDS,
     ),
     Mutant(
-        "soft counts above the bound",
-        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0,",
-        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND + NORM_BOUND // 64, 1, 0.0,",
-        "a contribution is larger than the sensitivity",
-        ROUNDS,
-    ),
-    Mutant(
         "self-count corrected in noisy tables",
         "self_count = 1.0 if self._exact else 0.0",
         "self_count = 1.0",
