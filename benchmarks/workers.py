@@ -313,11 +313,8 @@ def from_texts(s):
 def whole_way(s):
     """Measure the whole way, if this machine has so many workers, beside the line through two short ones."""
     few = [from_texts(replace(s, texts=2 * n, workers=2)) for n in SMALL]
-    each = s.texts / s.workers
-    line = {}
-    for name in ("seconds", "gigabytes"):
-        slope = (few[1][name] - few[0][name]) / (SMALL[1] - SMALL[0])
-        line[f"{name}, predicted"] = few[0][name] + slope * (each - SMALL[0])
+    slope = (few[1]["seconds"] - few[0]["seconds"]) / (SMALL[1] - SMALL[0])
+    line = {"seconds, predicted": few[0]["seconds"] + slope * (s.texts / s.workers - SMALL[0])}
     return (from_texts(s) if s.workers <= 2 else dict.fromkeys(few[0], math.nan)) | line
 
 
