@@ -301,7 +301,7 @@ def from_texts(s):
         shards = ShardedCounts([delayed(kept)(path, selector.get_support()) for path in folders], client=client)
         model = VIPSLDA(s.topics, epsilon=s.epsilon_topics, random_state=1).fit(shards, groups=users)
         pipeline = make_pipeline(selector, model)
-        release(pipeline, feature_names=words, raw_text=False, allow_seeded=True).save(place / "topics.json")
+        release(pipeline, feature_names=words, raw_text=False, allow_seeded=True).save(place / "topics.zip")
         step("topics")
         peak = max(client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024).values())
     return found | {
