@@ -80,7 +80,7 @@ INTERNALS = {
     "exact._seeds": "drawn_seeds",
     "exact._tables": "ExactTables, annealed, constant",
     "local._channel": "* as local_channel, _gap_tables as gap_tables",
-    "models._cgs": "* as cgs, GAMMA_SHAPE",
+    "models._cgs": "* as cgs, FEW_TOPICS, GAMMA_SHAPE, inference",
     "models._cluster_names": (
         "NEAR, N_CANDIDATES, candidates_of, closeness, expected_counts, proven_counts, keyword_scores, rms_of"
     ),

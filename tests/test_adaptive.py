@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from conversing import Conversation, kind_of
 from internals import (
+    FEW_TOPICS,
     LATE_SHARE,
     AdaptiveEStep,
     ClusterCounts,
@@ -26,6 +27,7 @@ from internals import (
     disk,
     divided,
     gains_of_unseen,
+    inference,
     least_share,
     normalized_rows,
     own_parts,
@@ -371,6 +373,36 @@ def test_topics_are_tried_above_a_signal():
             talk.answer(np.full((400, 1), round(factor * least * plan.deviation(0) * NORM_BOUND / 20)))
             assert talk.known.topics_pay == (factor > 1)
             assert (talk.kinds[1] == "words") == (factor < 1)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("n_topics", "sweeps", "updates"),
+    [
+        (3, None, {"max_iter": 16}),
+        (FEW_TOPICS, None, {"max_iter": 16}),
+        (FEW_TOPICS + 1, None, {"max_iter": 8, "relaxation": 1.4}),
+        (FEW_TOPICS + 1, 2, {"max_iter": 2}),
+    ],
+)
+def test_rounds_that_infer_have_these_updates_also_when_a_fit_goes_on(n_topics, sweeps, updates, grouped):
+    rng = np.random.default_rng(3)
+    X = counts_of(rng.poisson(0.6, (30, 8)))
+    units = check_groups(np.arange(30) // 3, 30) if grouped else None
+    options = {"n_topics": n_topics, "priors": partial(constant, np.full(n_topics, 0.2), 0.0), "n_threads": 1}
+    make = partial(inference, X, units, sweeps=sweeps, randomness=SimpleNamespace(key=7), **options)
+    step, expected = make(), VariationalEStep(
+        X, units, exact=False, max_norm=None, max_length=None, tol=1e-3, weighted=True, remember=True, collapsed=True,
+        randomness=SimpleNamespace(key=7), **updates, **options,
+    )  # fmt: skip
+    for round_ in range(3):
+        query = TopicWordCounts(rng.gamma(1.0, 100.0, (8, n_topics)).astype(np.float32))
+        active, resumed = (rng.random(step.n_units) < 0.7).astype(np.uint8), make()
+        resumed.restore({name: array.copy() for name, array in step.arrays().items()})
+        total = expected.collect(query, round_, active).total.copy()
+        assert total.any()
+        for other in (step, resumed):
+            assert_array_equal(other.collect(query, round_, active).total, total)
 
 
 @pytest.mark.parametrize("grouped", [False, True])

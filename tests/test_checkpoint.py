@@ -565,6 +565,7 @@ EXACT = {"epsilon": np.inf, "max_iter": 12}
 FUZZED = {
     "adaptive": (VIPSLDA(3, epsilon=EPSILON, max_iter=4), 3),
     "adaptive, at its end": (VIPSLDA(3, epsilon=EPSILON, max_iter=2, doc_topic_prior="infer"), 4),
+    "sampled": (PrivateCGSLDA(3, epsilon=EPSILON, sampling_rate=0.5, max_iter=4), 2),
     "laplace": (PrivateCGSLDA(3, epsilon=EPSILON, mechanism="laplace", max_iter=4), 2),
     "exact": (PrivateCGSLDA(3, **EXACT), 10),
     "inferred": (PrivateCGSLDA(3, **EXACT, doc_topic_prior="infer"), 6),

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import (
-    GibbsEStep,
-    check_groups,
-)
+from internals import GibbsEStep, check_groups
 from random_units import counts_of, norm, random_corpus
 
 from skdplda.privacy import Randomness

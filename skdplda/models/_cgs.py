@@ -1,4 +1,4 @@
-"""Collapsed Gibbs LDA with private rounds; the published forms are in `skdplda.published`."""
+"""Collapsed LDA with private rounds; the published forms are in `skdplda.published`."""
 
 from functools import partial
 from numbers import Integral, Real
@@ -70,8 +70,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         quarter, add up expected counts in place of draws. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
         Sweeps over a document's tokens within a round, of Gibbs sampling or, at most, of collapsed variational
-        inference. None: 16 with Gaussian noise (eight over-relaxed ones with more than 32 topics), 10 with "laplace", 1
-        without. Affects privacy: no.
+        inference. None: 16 with Gaussian noise (eight over-relaxed ones with more than 32 topics), of which few make
+        worse topics; 10 with "laplace", 1 without. Affects privacy: no.
     sampling_rate : float, default=1.0
         Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no, the
         noise is calibrated to it.
@@ -295,8 +295,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
             return Knowledge(shape, plan, key, **options)
-        infers = self._order(plan) == 2
-        return SmoothedTables(shape, plan, key, gamma_shape=GAMMA_SHAPE if infers else 1.0, weighted=infers)
+        soft = self._order(plan) == 2  # soft counts, of topics that are inferred
+        return SmoothedTables(shape, plan, key, gamma_shape=GAMMA_SHAPE if soft else 1.0, weighted=soft)
 
 
 def inference(X, units=None, *, n_topics, sweeps, **options):

@@ -44,7 +44,7 @@ from skdplda.privacy import (
     Spending,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import Knowledge
+from skdplda.rounds._adaptive import GAMMA_SHAPE, Knowledge
 from skdplda.rounds._bounds import NORM_BOUND, shortened
 from skdplda.rounds._loop import converse, rounds_of
 from skdplda.rounds._prices import BOUND_IN_TOKENS, VariationalPrice
@@ -66,9 +66,6 @@ FRESH_UPDATES = 50  # most iterations for a document that starts anew
 # doc/kernels.rst, "Variational inference".
 EXACT_UPDATES = 16
 CUT = "the tokens kept of different documents are drawn independently"
-# Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
-# frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
-GAMMA_SHAPE = 10.0
 
 
 @dataclass(frozen=True)
