@@ -35,7 +35,7 @@ ENDLESS = {
     "many steps and another": "compose_events([pure_event(1e-3, 10**7), pure_event(0.5)])",
     "many kinds": "compose_events([pure_event(rng.uniform(0.01, 0.1), 3) for _ in range(500)])",
     "many sampled kinds": "compose_events([gaussian_event(rng.uniform(1, 3), 20, rng.uniform(0.01, 0.1)) "
-    "for _ in range(500)])",
+    "for _ in range(200)])",
 }
 CHILD = """
 import os, resource, sys, tempfile
