@@ -40,7 +40,7 @@ INTERNALS = {
     "esteps._methods": "UnitEStep",
     "esteps._segments": "SegmentEStep",
     "esteps._sharded": "PartialEStep",
-    "esteps._variational": "TOKEN_WEIGHT, VariationalEStep",
+    "esteps._variational": "FEW_TOPICS, TOKEN_WEIGHT, VariationalEStep",
     "rounds._bounds": (
         "* as bounds, MOST_TOKENS, bounded_elsewhere, shortened, some_tokens, total_of, unit_weights, word_weights"
     ),
@@ -80,7 +80,7 @@ INTERNALS = {
     "exact._seeds": "drawn_seeds",
     "exact._tables": "ExactTables, annealed, constant",
     "local._channel": "* as local_channel, _gap_tables as gap_tables",
-    "models._cgs": "* as cgs, FEW_TOPICS, GAMMA_SHAPE, inference",
+    "models._cgs": "* as cgs, GAMMA_SHAPE, inference",
     "models._cluster_names": (
         "NEAR, N_CANDIDATES, candidates_of, closeness, expected_counts, proven_counts, keyword_scores, rms_of"
     ),

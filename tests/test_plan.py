@@ -59,10 +59,20 @@ def test_laplace_rounds_divide_epsilon_evenly():
 def test_the_error_of_the_samplers_is_paid_for_within_delta(epsilon, delta, rate):
     """Where it matters: with an epsilon so large, or a delta so small, that it is a good part of delta."""
     plan = NoisePlan.calibrate("gaussian", epsilon, delta, 3, rate)
-    target = min(epsilon, np.log(delta / 2 / 2.0**-46))  # 2^50 draws, each 2^-96 from its law
-    slack = (1 + np.exp(target)) * 2.0**-46
+    slack = (1 + np.exp(epsilon)) * 2.0**-46  # 2^50 draws, each 2^-96 from its law
     assert slack > delta / 100
-    assert delta_of(plan.event, target) + slack <= delta * (1 + 1e-6)
+    if slack > delta / 2:  # each is within a factor of 1 +- 2^-99 of its law
+        assert delta_of(plan.event, epsilon - 2.0**-47) * (1 + 2.0**-47) <= delta
+    else:
+        assert delta_of(plan.event, epsilon) + slack <= delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-13, 1e-50])
+def test_no_budget_is_left_over(delta):
+    plans = [NoisePlan.calibrate("gaussian", epsilon, delta, 3) for epsilon in (1.0, 5.0, 18.0, 20.0, 50.0, 120.0)]
+    noise = [plan.multipliers[-1] for plan in plans]
+    assert noise == sorted(noise, reverse=True)
+    assert [epsilon_of(plan.event, delta) for plan in plans[3:]] == pytest.approx([20.0, 50.0, 120.0], rel=1e-6)
 
 
 @pytest.mark.parametrize("n_rounds", [1, 2, 20])

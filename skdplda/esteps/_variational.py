@@ -18,14 +18,23 @@ TOKEN_WEIGHT = 2**12
 # The kernel drops topics that have fewer expected tokens in a document. That only saves time: a test bounds the change.
 LEAST_COUNTS = 1e-3
 # Most iterations for a document that goes on from the last round; frontier_ablation.csv, rows "5 updates a document"
-# and "50 updates a document".
+# and "50 updates a document". With more than FEW_TOPICS fewer, over-relaxed, are as good, and worse with ten topics
+# (doc/kernels.rst).
 REMEMBERED_UPDATES = 16
+FEW_TOPICS, FEWER_UPDATES, RELAXATION = 32, 8, 1.4
 ROUND_ALPHA = 0.5  # of the prior of topic proportions: in rounds, documents are better divided among fewer topics
 
 
 def round_priors(priors, round_):
     """Return the priors of a round of tables of large numbers, to which beta is nothing, from those of the model."""
     return ROUND_ALPHA * priors(round_)[0], 0.0
+
+
+def remembered_updates(n_topics, most):
+    """Return `max_iter` and `relaxation` for documents that go on from the last round; `most` is what was asked for."""
+    if most is None and n_topics > FEW_TOPICS:
+        return {"max_iter": FEWER_UPDATES, "relaxation": RELAXATION}
+    return {"max_iter": most or REMEMBERED_UPDATES, "relaxation": 1.0}
 
 
 class VariationalEStep:

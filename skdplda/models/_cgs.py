@@ -13,7 +13,7 @@ from skdplda.distributed import shards_of
 from skdplda.esteps._adaptive import AdaptiveEStep
 from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.esteps._listed import ListedEStep
-from skdplda.esteps._variational import REMEMBERED_UPDATES, VariationalEStep, round_priors
+from skdplda.esteps._variational import VariationalEStep, remembered_updates, round_priors
 from skdplda.exact._expected import first_expected
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._tables import ExactTables, annealed, constant
@@ -26,9 +26,7 @@ from skdplda.rounds._tables import SmoothedTables
 
 # Local sweeps in a round that draws.
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-# With more than FEW_TOPICS a document has fewer updates in a round that infers, over-relaxed: as good with 50 and 200
-# topics, and worse with 10 (doc/kernels.rst). It stops at a mean change of MEAN_CHANGE.
-FEW_TOPICS, FEWER_UPDATES, RELAXATION, MEAN_CHANGE = 32, 8, 1.4, 1e-3
+MEAN_CHANGE = 1e-3  # at which a document stops, in a round that infers
 # Without noise, words list their topics if there are more: doc/kernels.rst, "Lists of topics".
 LISTED_TOPICS = 1500
 
@@ -301,9 +299,7 @@ class PrivateCGSLDA(BaseRoundsModel):
 
 def inference(X, units=None, *, n_topics, sweeps, **options):
     """Return the E-step of rounds that infer topics; `sweeps` is `local_sweeps`."""
-    many = sweeps is None and n_topics > FEW_TOPICS
     return VariationalEStep(
         X, units, n_topics=n_topics, exact=False, max_norm=None, max_length=None, tol=MEAN_CHANGE, weighted=True,
-        remember=True, collapsed=True, max_iter=FEWER_UPDATES if many else sweeps or REMEMBERED_UPDATES,
-        relaxation=RELAXATION if many else 1.0, **options,
+        remember=True, collapsed=True, **remembered_updates(n_topics, sweeps), **options,
     )  # fmt: skip

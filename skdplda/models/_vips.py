@@ -27,7 +27,7 @@ from skdplda._warnings import warn
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import shards_of
 from skdplda.esteps._adaptive import AdaptiveEStep
-from skdplda.esteps._variational import REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep, round_priors
+from skdplda.esteps._variational import TOKEN_WEIGHT, VariationalEStep, remembered_updates, round_priors
 from skdplda.exact._inferred import FIRST_PRIOR, ExpectedPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._tables import annealed, constant
@@ -58,9 +58,6 @@ PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all document
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
 # Of the adaptive form, whose cells are posterior means already.
 ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
-# Added to alpha in private rounds that are not adaptive: exp(digamma(x + 1/2)) is about x, so that a topic of few
-# counts in a document is not lost.
-OFFSET = 0.4
 FRESH_UPDATES = 50  # most iterations for a document that starts anew
 # The same in full batches without noise. More of them are slower and, as documents get too sure of topics, no better:
 # doc/kernels.rst, "Variational inference".
@@ -553,10 +550,10 @@ class VIPSLDA(BaseRoundsModel):
             priors = ExpectedPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
         elif plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
-        elif self._adaptive():
+        elif self._weighted(plan):
             priors = partial(round_priors, partial(constant, alpha, beta))
         else:
-            priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
+            priors = partial(constant, alpha, beta)
         make = partial(
             VariationalEStep,
             n_topics=self.n_components,
@@ -564,21 +561,22 @@ class VIPSLDA(BaseRoundsModel):
             exact=plan.noiseless,
             max_norm=self.max_norm,
             max_length=self.max_doc_length,
-            max_iter=self.max_doc_update_iter or self._updates(plan, remember),
             tol=self.mean_change_tol,
             remember=remember or self._infers_without_noise(),
             weighted=self._weighted(plan),
-            collapsed=self._adaptive() or (plan.noiseless and self.learning_method == "batch"),
+            collapsed=self.learning_method == "batch",
+            **self._updates(plan, remember),
         )
         if not self._adaptive():
             return make
         return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length)
 
     def _updates(self, plan, remember):
-        """Return the default of most iterations for a document."""
-        if plan.noiseless and self.learning_method == "batch" and not self._infers_without_noise():
-            return EXACT_UPDATES
-        return REMEMBERED_UPDATES if remember else FRESH_UPDATES
+        """Return the most iterations for a document, and their relaxation."""
+        if remember:
+            return remembered_updates(self.n_components, self.max_doc_update_iter)
+        exact = plan.noiseless and self.learning_method == "batch" and not self._infers_without_noise()
+        return {"max_iter": self.max_doc_update_iter or (EXACT_UPDATES if exact else FRESH_UPDATES)}
 
     def _starts_from_documents(self, plan):
         return plan.noiseless and self._full_batches()

@@ -19,6 +19,10 @@ from skdplda.privacy._events import gaussian_event, laplace_event, zcdp_event
 from skdplda.privacy._noise import delta_slack, discrete_gaussian, discrete_laplace, rounded_gaussian
 from skdplda.privacy._spending import ROUNDING, divided
 
+# The samplers' error as a factor, in relation to epsilon and delta: far more than it is from LEAST_EPSILON on, so that a
+# ledger, which rounds too, can afford the whole of a fit.
+DRAWN = 2.0**-30
+LEAST_EPSILON, LEAST_DELTA = 2.0**-18, 1e-100
 MOST_DRAWS = 2**50  # more noise values than any fit has: the slack of the samplers, without looking at data
 
 
@@ -76,20 +80,21 @@ def pure_mechanisms(pattern: str = "mechanism={!r}") -> str:
 def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
     """Return the (epsilon, delta) that exact noise has to keep, so that the samplers' numerical error fits in beside.
 
-    The error costs (1 + e^epsilon) times 1e-14 of delta. Where that is more than half of it, the target is the largest
-    epsilon at which it is not, which is on the safe side. A delta that is not above the error raises ValueError.
+    The error costs (1 + e^epsilon) times 1e-14 of delta (doc/theory/noise.rst, Theorem 3). Where that is more than half
+    of it, the error is counted as a factor (Theorem 5). ValueError if epsilon or delta is too small for that.
     """
     epsilon, delta = float(epsilon), float(delta)  # in single precision, the error would be lost in delta's rounding
     if math.isinf(epsilon):
         return epsilon, delta
-    slack = delta_slack(MOST_DRAWS, 0.0)
-    if delta / 2 <= slack:
+    slack = delta_slack(MOST_DRAWS, epsilon)
+    if slack <= delta / 2:
+        return epsilon, delta - slack
+    if delta < LEAST_DELTA or epsilon < LEAST_EPSILON:
         raise ValueError(
-            f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or {pure_mechanisms()} of"
-            " PrivateCGSLDA or HDPLDA, which needs none."
+            f"delta={delta!r} is too small for Gaussian noise; use a delta above {LEAST_DELTA:g}, or"
+            f" {pure_mechanisms()} of PrivateCGSLDA or HDPLDA, which needs none."
         )
-    target = min(epsilon, log(delta / slack - 1.0))
-    return target, delta - delta_slack(MOST_DRAWS, target)
+    return epsilon * (1 - DRAWN), delta * (1 - DRAWN)
 
 
 def _laplace_multiplier(epsilon, delta, steps):
