@@ -103,7 +103,10 @@ def _partial_file(path, mode):
     folder, name = os.path.split(path)
     while True:
         partial = os.path.join(folder, f".{_shown(name)}.{secrets.token_hex(16)}.partial")
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(error.errno, "There is no folder", folder) from None
         with suppress(OSError):  # where no locks work, nobody knows what is being written, and nothing is removed
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with suppress(FileNotFoundError):  # another process took it for what a killed one left, before it was locked

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from skdplda._checks import LARGEST_COUNT, check_structure, is_integer, is_real, kind_of
+from skdplda._texts import words_of
 from skdplda._types import Function
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
@@ -208,6 +209,8 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
         )
     if not hasattr(X, "columns") and getattr(X, "dtype", None) == np.float16:  # SciPy has no sparse matrices of these
         X = X.astype(np.float32)
+    if sp.issparse(X) and X.format == "coo" and X.dtype.kind in "iu":  # sums of duplicates must not wrap around
+        X = type(X)((_bounded(X.data).astype(np.int64), X.coords), shape=X.shape)
     options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": finite}
     try:
         checked = validate_data(estimator, X, reset=reset, **options)
@@ -391,11 +394,13 @@ def check_counts(estimator, X, *, reset, copy=True):
     """Return X as CSR of int32 counts with int64 pointers and int32 indices, duplicates summed, X untouched.
 
     Fractions are rounded, with a warning. Larger counts become 2**31 - 1, without one: how large a count is must not
-    show. With `reset`, as in `fit`, the estimator's `n_features_in_` and `feature_names_in_` are set, else checked.
+    show. With `reset`, as in `fit`, the estimator's `n_features_in_` and `feature_names_in_` are set, and words that X
+    has for its columns are noted; else checked.
     Without `copy` arrays may be those of X: not where noise is for what they hold now, for X may change meanwhile.
     TypeError for what lies on workers; ValueError for NaN, infinity, negative counts, no documents, no words, or a
     sparse matrix whose arrays do not describe one.
     """
+    words = words_of(X)
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
             f"{type(estimator).__name__} takes these data as a matrix in memory; got {kind_of(X)}, which is on"
@@ -425,6 +430,8 @@ def check_counts(estimator, X, *, reset, copy=True):
     data, indices = (part.astype(np.int32, copy=copy) for part in (_bounded(rounded), X.indices))
     counts = sp.csr_array((data, indices, X.indptr), shape=X.shape)
     counts.indptr, counts.indices = X.indptr.astype(np.int64), indices  # the constructor may narrow or widen them
+    if reset:
+        estimator._words_of_columns = words
     return counts
 
 

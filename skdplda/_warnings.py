@@ -3,7 +3,7 @@
 import sys
 import warnings
 
-PASSED_OVER = {"skdplda", "sklearn", "joblib", "contextlib"}  # between that line and the place that warns
+PASSED_OVER = {"skdplda", "sklearn", "joblib", "contextlib", "tqdm"}  # between that line and the place that warns
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:

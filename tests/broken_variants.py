@@ -141,6 +141,7 @@ BROKEN = {
     "sampling rate times 2": (sampling_rate_times_2, VIPSLDA(2, epsilon=5.0, sampling_rate=0.2, max_iter=5)),
     "one round uncounted": (one_round_uncounted, PCTD(2, epsilon=5.0, max_iter=4)),
     "noise repeated": (noise_repeated, PCTD(2, epsilon=5.0, max_iter=4)),
+    "noise repeated, sampled": (noise_repeated, PrivateCGSLDA(2, epsilon=1.0, sampling_rate=0.5, max_iter=4)),
 }
 SOUND = {
     **{f"right: {name}": (nothing, estimator) for name, (_, estimator) in BROKEN.items() if name != "noise repeated"},

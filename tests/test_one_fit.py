@@ -193,6 +193,7 @@ CANARIES = {
     "sampling rate times 2": 4_000,
     "one round uncounted": 20_000,
     "noise repeated": 4_000,
+    "noise repeated, sampled": 4_000,
 }
 
 

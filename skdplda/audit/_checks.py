@@ -57,11 +57,12 @@ def contribution(estimator):
     """Compare sums with and without a document under equal hidden draws: they may differ by the bound at most.
 
     The sums are those of the first round of topics, and where releases divide the budget of a late one and of the other
-    releases, in integers, before noise. Where there is no prior, some vectors of words stand for one.
+    releases, in integers, before noise. Where there is no prior, some vectors of words stand for one. The documents of
+    a user together are looked at in a round of topics.
     """
     X, largest, rng = corpus(), 0.0, np.random.default_rng(3)
     divided = getattr(estimator, "_adaptive", None)  # whether releases divide the budget
-    sums = [{"released": "topics"}]
+    sums = [{"released": "topics"}, {"released": "topics", "groups": np.arange(N_DOCUMENTS) // 2}]
     if divided is not None and divided():
         sums += [{"released": kind} for kind in ("frequent", "words", "votes", "priors", "vector_votes", "vectors")]
         sums.append({"released": "topics", "rounds_before": LATE})
@@ -71,13 +72,17 @@ def contribution(estimator):
             estimator = clone(estimator).set_params(prior=prior)
     for n_topics, options in product((1, 2), sums):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
-        without = model.audit_contributions(X, **options)
+        options = dict(options)
+        users = options.pop("groups", None)
+        without = model.audit_contributions(X, users, **options)
         norm, bound = without.norm, without.bound
         for scale in (0, 1, 1, 3, 30, 1000, 20_000):
             document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
             document[0, rng.integers(N_WORDS)] += scale
-            wider = sp.vstack([X, sp.csr_array(document)], format="csr")
-            total = model.audit_contributions(wider, **options).total
+            unit = document if users is None else np.vstack([document, document[:, ::-1]])
+            wider = sp.vstack([X, sp.csr_array(unit)], format="csr")
+            more = None if users is None else np.append(users, [N_DOCUMENTS, N_DOCUMENTS])
+            total = model.audit_contributions(wider, more, **options).total
             moved = (total - without.total).astype(object)  # exact: squares do not fit in 64 bits
             size = np.abs(moved).sum() if norm == 1 else (moved**2).sum() ** 0.5
             largest = max(largest, float(size))

@@ -6,6 +6,7 @@ made of its coin and of noise; what it would add is known from public tables, by
 
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +26,7 @@ TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` ma
 # Of noise in a direction of the cells, where 1 is claimed: what is taken for 0, and what is far below 1. Estimates
 # from so many canaries a cell are off by 0.3. All chosen by hand.
 LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
+MOST_PATTERNS = 8  # sampled releases of which all subsets are tried
 # Documents that canaries of sweeps share, one of which settles on fewer topics than another, and the most that one has.
 DOCUMENTS, MOST_TOGETHER = 8, 50_000
 SIMULATED = 4096  # words, whose way through the rounds of a selection is simulated
@@ -160,12 +162,14 @@ class RoundsDesign(Design):
         """Return a score of each canary from all releases, positive where its presence is likely."""
         if self._plan.law.norm == 1:
             return self._llr
-        ratios = [(means * (seen - means / 2)).sum(axis=1) for seen, means in zip(self._seen, self._means, strict=True)]
         rate = self._plan.sampling_rate
+        dependent = ratios_of_dependent(self._seen, self._means, rate)
+        if dependent is not None:
+            return dependent
+        ratios = [(means * (seen - means / 2)).sum(axis=1) for seen, means in zip(self._seen, self._means, strict=True)]
         if rate < 1:
             return np.logaddexp(math.log1p(-rate), math.log(rate) + np.stack(ratios)).sum(axis=0)
-        dependent = ratios_of_dependent(np.concatenate(self._seen, axis=1), np.concatenate(self._means, axis=1))
-        return np.sum(ratios, axis=0) if dependent is None else dependent
+        return np.sum(ratios, axis=0)
 
     def black_box(self, model):
         """Return a score of each canary from the fitted model alone.
@@ -178,21 +182,39 @@ class RoundsDesign(Design):
         return of_ranks(logsumexp(STEEPNESS * rows / max(rows.std(), 1e-300), axis=0))
 
 
-def ratios_of_dependent(seen, means):
+def ratios_of_dependent(seen, means, rate=1.0):
     """Return log-likelihood ratios of cells whose noise is not independent; None where it looks as it should.
 
     Right noise has variance 1 in every direction. Where noise comes again in a later release, some difference of the
-    two has less, and reveals more than all else. `seen` and `means`, (n_canaries, n_cells), are the cells of each
-    canary in all releases, in standard deviations of the noise, and how presence moves them.
+    two has less, and reveals more than all else. `seen` and `means`, a list of (n_canaries, n_cells), are the cells of
+    each canary in each release, in standard deviations of the noise, and how presence moves them; in a release a unit
+    takes part with probability `rate`. Of sampled releases those are judged that have most of that difference.
     """
+    release = np.repeat(np.arange(len(seen)), [part.shape[1] for part in seen])
+    seen, means = np.concatenate(seen, axis=1), np.concatenate(means, axis=1)
     n_canaries, n_cells = seen.shape
     if n_cells * CANARIES_A_CELL > n_canaries:
         return None
-    middle = means.mean(axis=0)
-    signal = means.T @ means / (2 * n_canaries) - np.outer(middle, middle) / 4  # coins are fair
-    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(seen.T)) - signal)
+    middle, together = rate * means.mean(axis=0), np.where(release[:, None] == release, rate, rate * rate)
+    signal = together * (means.T @ means) / (2 * n_canaries) - np.outer(middle, middle) / 4  # coins are fair
+    noise = np.atleast_2d(np.cov(seen.T)) - signal
+    values, vectors = np.linalg.eigh(noise)
     if values[0] > SUSPICIOUS:
         return None
+    if rate == 1:
+        return _ratios(seen, means, values, vectors)
+    weight = np.bincount(release, vectors[:, 0] ** 2)
+    cells = np.isin(release, np.argsort(-weight)[:MOST_PATTERNS])
+    seen, means, (_, own) = seen[:, cells], means[:, cells], np.unique(release[cells], return_inverse=True)
+    parts, total = np.linalg.eigh(noise[np.ix_(cells, cells)]), np.full(n_canaries, -np.inf)
+    for pattern in product((0, 1), repeat=own.max() + 1):
+        chance = sum(math.log(rate if taken else 1 - rate) for taken in pattern)
+        total = np.logaddexp(total, chance + _ratios(seen, means * np.array(pattern)[own], *parts))
+    return total
+
+
+def _ratios(seen, means, values, vectors):
+    """Return log-likelihood ratios under noise of these variances in these directions."""
     precision = (vectors / np.maximum(values, LEAST_VARIANCE)) @ vectors.T
     return np.einsum("ij,ij->i", means @ precision, seen - means / 2)
 

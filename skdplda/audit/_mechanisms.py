@@ -85,7 +85,11 @@ DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "ma
 MECHANISMS: dict = {
     "PrivateCGSLDA": [
         *(({"mechanism": name, **SMALL}, (*EXACT, contribution)) for name in NOISES),
-        *(({"mechanism": name, "sampling_rate": 0.5, **SMALL}, EXACT) for name in NOISES if NOISES[name].is_sampled),
+        *(
+            ({"mechanism": name, "sampling_rate": 0.5, **SMALL}, (*EXACT, contribution))
+            for name in NOISES
+            if NOISES[name].is_sampled
+        ),
     ],
     "HDPLDA": [
         ({"epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),

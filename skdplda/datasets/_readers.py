@@ -244,7 +244,10 @@ def load_20newsgroups(
     if path is None:
         from sklearn.datasets import fetch_20newsgroups
 
-        posts = fetch_20newsgroups(subset=subset, remove=tuple(remove), shuffle=False)
+        try:
+            posts = fetch_20newsgroups(subset=subset, remove=tuple(remove), shuffle=False)
+        except OSError as error:
+            raise OSError(f"20 Newsgroups cannot be downloaded ({error}). Give a file of it as path.") from None
         return Bunch(data=posts.data, target=posts.target, target_names=list(posts.target_names))
 
     texts, labels, names = [], [], set()

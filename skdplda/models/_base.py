@@ -281,7 +281,8 @@ class BaseTopicModel(
 
     def _set_columns(self, n_words):
         """Note the columns of data that have no names, in place of those of an earlier fit."""
-        vars(self).pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "_words_of_columns"):
+            vars(self).pop(name, None)
         self.n_features_in_ = n_words
 
     def _check_columns(self, n_words):
@@ -456,7 +457,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             Which release; others than topics where releases divide the budget. "frequent": topics of the first half of
             the words. "vector_votes" and "vectors" need a `prior` of vectors.
         rounds_before : int, default=0
-            Rounds of topics before it, all from the first table.
+            Rounds of topics before it, all from the first table. All units take part, also where rounds are sampled.
 
         Returns
         -------
@@ -474,10 +475,11 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         vectors = getattr(prior, "vectors", None)
         if released in ("vector_votes", "vectors") and vectors is None:
             raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
+        active = None if plan.sampling_rate == 1 else np.ones(e_step.n_units, np.uint8)
         for round_ in range(rounds_before):
-            e_step.collect(TopicWordCounts(table), round_, None)
+            e_step.collect(TopicWordCounts(table), round_, active)
         query = audited_query(released, table, vectors)
-        return e_step.collect(query, rounds_before, None)
+        return e_step.collect(query, rounds_before, active)
 
     def _audited_parts(self, X, groups=None):
         """Return E-step, first table, plan and prior of a fit, for audits by the curator; no ledger is charged."""

@@ -340,6 +340,12 @@ class LocalPrivateLDA(BaseTopicModel):
     def _default_epsilon(self):
         return LocalRandomizer().bit_epsilon if self.randomizer is None and self.epsilon_unit == "bit" else None
 
+    def _would_help(self):
+        if self.epsilon is not None:
+            return f"more sweeps than {self.max_iter} or {super()._would_help()}"
+        bit = (self.randomizer or LocalRandomizer()).bit_epsilon
+        return f"more sweeps than {self.max_iter} or a larger bit_epsilon than {bit:.4g}, that of the reports"
+
     @fit_context(prefer_skip_nested_validation=True)
     def device_randomizer(self, n_words: int) -> LocalRandomizer:
         """Return the randomizer that users' devices need: the parameter, with the noise that `epsilon` asks for.

@@ -264,6 +264,8 @@ class TopicsMixin:
         place = np.arange(n_topics)
         seen = set()
         for group in groups:
+            if isinstance(group, str) or np.ndim(group) != 1:
+                raise ValueError(f"groups must be a sequence of groups of topics, such as [[0, 1]]; got {groups!r}.")
             numbers = [self._number_of(topic, "groups") for topic in group]
             if seen & set(numbers) or len(set(numbers)) < len(numbers):
                 raise ValueError(f"groups must name each topic once at most; got {groups!r}.")
@@ -409,7 +411,7 @@ class TopicsMixin:
 
     def _vocabulary(self):
         """Return the words of the columns, or None."""
-        return getattr(self, "feature_names_in_", None)
+        return getattr(self, "feature_names_in_", getattr(self, "_words_of_columns", None))
 
     def _names_of_words(self, feature_names):
         """Return a name for each column, of shape (n_words,)."""
@@ -470,6 +472,11 @@ class TopicsMixin:
         """Return the signal-to-noise ratio below which a topic is noise, a number or (n_components,)."""
         return NOISE_FLOOR
 
+    def _would_help(self):
+        """Return what makes less noise, in words."""
+        epsilon = self.epsilon or self._default_epsilon() or self.privacy_guarantee_.epsilon  # what a user can raise
+        return f"a larger epsilon than {epsilon:.4g}, that of this fit alone"
+
     def _noise_topics(self):
         """Return whether each topic is noise, (n_components,), or None."""
         signal, clear = self._topic_signal(), self._clear_words()
@@ -488,14 +495,13 @@ def warn_of_noise(model):
     noise = model._noise_topics()
     if noise is None or 2 * noise.sum() <= len(noise):
         return
-    epsilon = model.epsilon or model._default_epsilon() or model.privacy_guarantee_.epsilon  # what a user can raise
     most = float(np.max(model._topic_signal()))
     prior = ", a public prior" if model.get_params().get("prior", model) is None else ""
     warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
         f" below {np.max(model._noise_floor()):.2g}, and the largest of all is {most:.2g}. More documents, fewer topics"
-        f" than {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or a larger"
-        f" epsilon than {epsilon:.4g}, that of this fit alone, would help.",
+        f" than {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or {model._would_help()}, would"
+        " help.",
         NoisyTopicsWarning,
     )
 

@@ -203,7 +203,7 @@ class VIPSLDA(BaseRoundsModel):
         that are not kept apart, if more than ten, have as much as ten together. Of an array, with seeds in `prior`:
         in the order of the topics.
     n_iter_, n_features_in_ : int
-        Rounds (steps) done, and number of words.
+        Rounds (steps), with noise all releases: word counts and votes too, more than `max_iter`. And number of words.
     feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 

@@ -386,6 +386,14 @@ class PrivacyGuarantee:
         return f"PrivacyGuarantee(epsilon={round_up(self.epsilon)}, delta={round_up(self.delta)}, {words})"
 
 
+ONE_EACH = "Keep a ledger for each"
+ADVICE = {
+    "unit": f"Give the user of each document (groups, --users) to all fits or to none. {ONE_EACH} unit.",
+    "adjacency": f"{ONE_EACH} of the two.",
+    "trust": f"{ONE_EACH} model of trust.",
+}
+
+
 def check_compatible(first, *others):
     """Raise IncompatibleGuaranteeError unless unit, adjacency and trust model agree."""
     for other in others:
@@ -393,8 +401,8 @@ def check_compatible(first, *others):
             mine, theirs = getattr(first, name), getattr(other, name)
             if mine != theirs:
                 raise IncompatibleGuaranteeError(
-                    f"guarantees with {name} {str(mine)!r} and {str(theirs)!r} cannot be composed: neither "
-                    "implies the other, and nothing is converted silently"
+                    f"guarantees with {name} {str(mine)!r} and {str(theirs)!r} cannot be composed: neither implies"
+                    f" the other. {ADVICE[name]}"
                 )
 
 

@@ -19,8 +19,8 @@ from skdplda.privacy._events import gaussian_event, laplace_event, zcdp_event
 from skdplda.privacy._noise import delta_slack, discrete_gaussian, discrete_laplace, rounded_gaussian
 from skdplda.privacy._spending import ROUNDING, divided
 
-# The samplers' error as a factor, in relation to epsilon and delta: far more than it is from LEAST_EPSILON on, so that a
-# ledger, which rounds too, can afford the whole of a fit.
+# The samplers' error as a factor, in relation to epsilon and delta: far more than it is from LEAST_EPSILON on, so that
+# a ledger, which rounds too, can afford the whole of a fit.
 DRAWN = 2.0**-30
 LEAST_EPSILON, LEAST_DELTA = 2.0**-18, 1e-100
 MOST_DRAWS = 2**50  # more noise values than any fit has: the slack of the samplers, without looking at data

@@ -43,7 +43,7 @@ TRUST = {
 }
 MEANINGLESS = ("Status", "Attack", "Neighbours", "Trust")  # where nothing is protected
 BEYOND = (
-    "; {} of this delta is the chance that more is seen than the noise hides, such as a word that one {} alone uses"
+    "; {} of this delta is for what noise does not hide, such as a word that one {} alone uses, and for rounding errors"
 )
 ATTACKER = "whoever knows all else, and would toss a coin over {}"
 ATTACK = f"{ATTACKER}, answers right in at most {{}} of 100 cases"
@@ -120,10 +120,13 @@ def check_code(guarantee):
 
 
 def _numbers(guarantee):
-    numbers = f"epsilon = {round_up(guarantee.epsilon)}, delta = {round_up(guarantee.delta)} (rounded up)"
+    numbers = f"epsilon = {round_up(guarantee.epsilon)}, delta = {round_up(guarantee.delta)}"
+    if not _protects(guarantee):
+        return f"No privacy protection: {numbers}"
+    numbers += " (rounded up)"
     if guarantee.event_delta:
         numbers += BEYOND.format(round_up(guarantee.event_delta), guarantee.unit)
-    return numbers if _protects(guarantee) else f"No privacy protection: {numbers}"
+    return numbers
 
 
 def _protects(guarantee):

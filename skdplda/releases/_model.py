@@ -261,7 +261,10 @@ class ReleasedTopicModel(BaseTopicModel):
         if unknown or not all(isinstance(fact, str) and fact.strip() for fact in facts.values()):
             raise ValueError(f"facts must be str, named {', '.join(_card.FACTS)}; got {unknown or facts}.")
         if "date" in facts:
-            date.fromisoformat(facts["date"])
+            try:
+                date.fromisoformat(facts["date"])
+            except ValueError:
+                raise ValueError(f"date must be a day, YYYY-MM-DD; got {facts['date']!r}.") from None
         told: dict[str, Any] = dict(facts)
         if ledger is not None:
             check_compatible(self.privacy_guarantee_, ledger)

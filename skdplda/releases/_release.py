@@ -91,11 +91,13 @@ def release(
     guarantee = privacy_guarantee(estimator)
     proven = guarantee.status == "proven" or guarantee.reason == Randomness.guessable  # seeds are checked below
     if not allow_unproven and not (proven and math.isfinite(guarantee.epsilon)):
-        raise ValueError(
-            f"this fit has no proven, finite guarantee (epsilon={guarantee.epsilon:g}, status {str(guarantee.status)!r}"
-            f"{': ' + guarantee.reason if guarantee.reason else ''}). Fit a proven mechanism, or pass"
-            " allow_unproven=True; the model card will say it."
+        what = (
+            f"this fit has no proven guarantee (status {str(guarantee.status)!r}"
+            f"{': ' + guarantee.reason if guarantee.reason else ''}). Fit a proven mechanism"
+            if math.isfinite(guarantee.epsilon)
+            else "this fit has no noise (epsilon=inf). Fit with a finite epsilon"
         )
+        raise ValueError(f"{what}, or pass allow_unproven=True; the model card will say it.")
     seeded = any(fitted_parameter(step, "random_state") is not None for _, step in steps)
     seeded = seeded or any("random_state" in assumption for assumption in guarantee.assumptions)
     if seeded and not allow_seeded and math.isfinite(guarantee.epsilon):
@@ -184,8 +186,8 @@ def _text_settings(steps):
         strange.append(name)
     if strange:
         raise ValueError(
-            f"{', '.join(map(repr, strange))} cannot be saved for raw texts. Use CountVectorizer alone (binary=True for"
-            " presence), or pass raw_text=False: the released model then takes counts."
+            f"{', '.join(map(repr, strange))} cannot be saved for raw texts. Pass raw_text=False: the released model"
+            " then takes counts. Or count words by CountVectorizer alone (binary=True for presence)."
         )
     own = vectorizer._text_settings() if isinstance(vectorizer, DPCountVectorizer) else vars(vectorizer)
     settings = {}

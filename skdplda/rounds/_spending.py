@@ -199,7 +199,7 @@ class NoisePlan:
     @property
     def released(self) -> tuple[str, ...]:
         """What the rounds release."""
-        return ("noisy topic-word counts of every round",)
+        return ("topic-word counts" if self.noiseless else "noisy topic-word counts of every round",)
 
     def describe(self, unit: str) -> str:
         """Return the noise in words, for a privacy unit.

@@ -177,6 +177,8 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         A document uses the words with entries that are not zero. `groups` has the user of each document, or is None.
         """
         plan = self._plan(level_parts(self._n_levels)[0])
+        if not X.shape[0]:
+            raise ValueError("there is no document: give at least one. Nothing was spent.")
         if isinstance(X, ShardedDocuments):
             words = ShardedWords(X, plan.max_items, randomness.key)
             charge.charge(uuid4().hex)
@@ -227,13 +229,13 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         needed = plan.units_needed(n_words)
         text = (
             "No word was used by enough documents (users) to be released; the budget is spent. With"
-            f" epsilon={self.epsilon:g} a word must be used by about {needed:,} units of {n_words} words each, and one"
-            " of 1 sample alone is never released but by an accident that delta bounds."
+            f" epsilon={self.epsilon:g} a word must be used by about {needed:,} documents (users) of {n_words} words"
+            " each. A word that one alone uses stays unnamed, but for a probability within delta."
         )
         for n_units in sorted({max(needed // 10, 2), max(needed // 3, 2)} if plan.mechanism else ()):
             epsilon = epsilon_needed(n_units, n_words, partial(self._plan, level_parts(self._n_levels)[0]))
             if math.isfinite(epsilon):
-                text += f" Words that {n_units:,} such units use need about epsilon={epsilon:.2g}."
+                text += f" Words that {n_units:,} of these use need about epsilon={epsilon:.2g}."
         return text + " A public_vocabulary costs nothing."
 
 
