@@ -578,7 +578,7 @@ def test_the_program_of_words_and_topics_adds_what_the_event_leaves_out():
     assert both.event_delta == pytest.approx(2.5e-7) and f"{both.event_delta!r}" in check_code(both)
     exec(check_code(both), found := {})
     assert found["delta"] == pytest.approx(1e-6, rel=2e-4)
-    assert "is the chance that more is seen than the noise hides" in " ".join(str(both).split())
+    assert "of this delta is for what noise does not hide" in " ".join(str(both).split())
 
 
 def test_what_dp_accounting_does_not_compute_has_no_program():

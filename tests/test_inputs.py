@@ -499,13 +499,17 @@ def test_no_document_is_so_long_that_a_fit_fails(document, model):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
 def test_repeated_cells_do_not_wrap_around(dtype):
     most = np.iinfo(dtype).max
     pair = sp.csr_matrix((np.full(3, most, dtype), [0, 0, 0], [0, 3, 3]), shape=(2, 2))
     X = _validation.check_counts(PrivateCGSLDA(2), pair, reset=True)
     assert X.toarray().tolist() == [[min(3 * int(most), 2**31 - 1), 0], [0, 0]]
-    assert _validation.check_block(pair, "X").toarray().tolist() == X.toarray().tolist()
+    for other in (
+        _validation.check_block(pair, "X"),
+        _validation.check_counts(PrivateCGSLDA(2), pair.tocoo(), reset=True),
+    ):
+        assert other.toarray().tolist() == X.toarray().tolist()
     assert pair.nnz == 3
 
 

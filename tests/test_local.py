@@ -464,7 +464,7 @@ def test_signal_tells_topics_from_noise(corpus):
     assert (clear.stream_variance_ >= first).all() and clear.topic_signal_to_noise_.mean() > told.mean()
     with pytest.warns(
         NoisyTopicsWarning,
-        match="3 of 3 topics hold more noise.*epsilon than [0-9.]{1,4}, that of this fit alone, would help",
+        match="3 of 3 topics hold more noise.*epsilon than [0-9.]{1,4}, that of the reports, would help",
     ):
         blind = model(0.1, max_iter=5, reconstruction="moment", random_state=0).fit(corpus.data)
     assert blind.signal_to_noise_.std() < 1.5

@@ -479,7 +479,7 @@ def test_a_card_tells_who_released_what_and_what_was_released_before(tmp_path):
 
 @pytest.mark.parametrize("facts", [{"color": "red"}, {"owner": ""}, {"owner": 3}, {"date": "31.1.2030"}])
 def test_facts_of_a_card_are_named_and_checked(facts):
-    with pytest.raises(ValueError, match=r"facts must be str, named label, owner|Invalid isoformat"):
+    with pytest.raises(ValueError, match=r"facts must be str, named label, owner|date must be a day, YYYY-MM-DD"):
         toy().describe(**facts)
     with pytest.raises(ValueError, match="control characters"):
         toy().describe(owner="a\x1b[2J")
@@ -514,6 +514,8 @@ def test_every_truncated_file_is_refused(released, tmp_path):
             load_released(path)
     with pytest.raises(FileNotFoundError):
         load_released(tmp_path / "none.zip")
+    with pytest.raises(FileNotFoundError, match="There is no folder: .*/none'$"):
+        released.save(tmp_path / "none" / "part.zip")
 
 
 def test_every_edited_file_is_refused(released, tmp_path):

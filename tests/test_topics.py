@@ -178,7 +178,8 @@ def test_merged_topics_are_means_by_size(model):
     assert merged.get_feature_names_out().tolist() == ["fruit", "topic_2"]
     np.testing.assert_allclose(merged.signal_to_noise_[0], (np.array(SIGNAL[0]) + SIGNAL[1]) / np.sqrt(2), rtol=1e-6)
     assert len(model.topic_word_) == 3 and merged.privacy_guarantee_ == model.privacy_guarantee_
-    for groups, match in (([[0, 1], [1, 2]], "once at most"), ([[0, 0]], "once at most"), ([[0, 7]], "got 7")):
+    wrong = ([[0, 1], [1, 2]], "once at most"), ([[0, 0]], "once at most"), ([[0, 7]], "got 7"), ([0, 1], "such as")
+    for groups, match in wrong:
         with pytest.raises(ValueError, match=match):
             model.merge_topics(groups)
 

@@ -91,12 +91,13 @@ def release(
     guarantee = privacy_guarantee(estimator)
     proven = guarantee.status == "proven" or guarantee.reason == Randomness.guessable  # seeds are checked below
     if not allow_unproven and not (proven and math.isfinite(guarantee.epsilon)):
-        what = (
-            f"this fit has no proven guarantee (status {str(guarantee.status)!r}"
-            f"{': ' + guarantee.reason if guarantee.reason else ''}). Fit a proven mechanism"
-            if math.isfinite(guarantee.epsilon)
-            else "this fit has no noise (epsilon=inf). Fit with a finite epsilon"
+        reason = f": {guarantee.reason}" if guarantee.reason else ""
+        what, fit = (
+            ("epsilon=inf", "with a finite epsilon")
+            if proven
+            else (f"status {str(guarantee.status)!r}{reason}", "a proven mechanism")
         )
+        what = f"this fit has no proven, finite guarantee ({what}). Fit {fit}"
         raise ValueError(f"{what}, or pass allow_unproven=True; the model card will say it.")
     seeded = any(fitted_parameter(step, "random_state") is not None for _, step in steps)
     seeded = seeded or any("random_state" in assumption for assumption in guarantee.assumptions)
