@@ -514,7 +514,7 @@ def test_every_truncated_file_is_refused(released, tmp_path):
             load_released(path)
     with pytest.raises(FileNotFoundError):
         load_released(tmp_path / "none.zip")
-    with pytest.raises(FileNotFoundError, match="There is no folder: .*/none'$"):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder: .*/none'$"):
         released.save(tmp_path / "none" / "part.zip")
 
 

@@ -729,7 +729,8 @@ def test_from_texts_to_topics(texts, with_selector):
     assert pipe.transform(texts[:2]).shape == (2, 2)
     assert pipe[-1].topic_word_.shape == (2, 6)
     assert pipe[:-1].get_feature_names_out().tolist() == sorted(COMMON)
-    assert pipe[-1].top_words(3).isin(COMMON).all(axis=None)  # the counts have words
+    if not with_selector:  # else its counts have no words
+        assert pipe[-1].top_words(3).isin(COMMON).all(axis=None)
     assert pipe[-1].fit(np.ones((3, 2), int)).top_words(2).isin(["x0", "x1"]).all(axis=None)
 
 
