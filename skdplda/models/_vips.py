@@ -154,8 +154,8 @@ class VIPSLDA(BaseRoundsModel):
     learning_decay : float, default=0.7
         Called kappa in [1]_; in [0, 1]. Affects privacy: no.
     max_doc_update_iter : int or None, default=None
-        Most iterations for a document in a round. None: 16 with noise, where documents go on from the last
-        round, and without, in full batches; else 50. Affects privacy: no.
+        Most iterations for a document in a round. None: 16 in full batches without noise, and with it where documents
+        go on from the last round, or 8 larger ones with more than 32 topics; else 50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
