@@ -53,7 +53,7 @@ def whole_file(path, mode=0o666):
     """
     path = os.fspath(path)
     remove_partial(path)
-    partial, descriptor = _partial_file(path, mode)
+    partial, descriptor = partial_file(path, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -77,7 +77,7 @@ def check_writable(path):
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise IsADirectoryError("it is no file")
-    partial, descriptor = _partial_file(path, PRIVATE)
+    partial, descriptor = partial_file(path, PRIVATE)
     os.close(descriptor)
     os.remove(partial)
 
@@ -98,7 +98,7 @@ def remove_partial(path):
                     os.close(descriptor)
 
 
-def _partial_file(path, mode):
+def partial_file(path, mode):
     """Return name and descriptor of a new file beside a path, locked as long as it is open."""
     folder, name = os.path.split(path)
     while True:

@@ -8,10 +8,9 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from tqdm import tqdm
 
-from skdplda._checks import check_structure, is_integer
+from skdplda._checks import check_structure, csr_of, is_integer
 from skdplda._files import PRIVATE, whole_file
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Iterator, PathLike
@@ -265,8 +264,7 @@ class DiskCounts:
                 entries = np.repeat(np.isin(np.arange(last - first), wanted), whole)
                 indices, data = indices[entries], data[entries]
             pointers = np.concatenate([[0], np.cumsum(lengths)])
-            block = sp.csr_array((data, indices, pointers), shape=(len(numbers), self.shape[1]))
-            block.indptr, block.indices = pointers, indices  # the constructor may narrow them
+            block = csr_of(data, indices, pointers, (len(numbers), self.shape[1]))
             check_structure(block, f"{self.path!r}, from document {first} on,")
             if data.min(initial=0) < 0 or not block.has_canonical_format:
                 raise self._changed()
