@@ -4,6 +4,7 @@ import copyreg
 import fcntl
 import functools
 import hashlib
+import json
 import math
 import os
 import re
@@ -122,6 +123,19 @@ def refuse_existing(*paths):
     for path in paths:
         if os.path.lexists(path):
             raise FileExistsError(f"{os.fspath(path)!r} is there already; give another name, or overwrite=True.")
+
+
+def write_arrays(path, header, arrays, mode=0o666):
+    """Write arrays, and a header that JSON can hold, as a `whole_file`."""
+    with whole_file(path, mode) as file:
+        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+
+
+def read_arrays(path):
+    """Return (header, arrays) as `write_arrays` wrote them; OSError, MemoryError or one of DAMAGE for other files."""
+    with zipfile.ZipFile(path) as archive:
+        arrays = {name.removesuffix(".npy"): read_array(part) for name, part in read_stored(archive).items()}
+    return json.loads(str(arrays.pop("header"))), arrays
 
 
 def read_stored(archive):

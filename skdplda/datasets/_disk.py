@@ -21,7 +21,6 @@ VERSION = 2
 ARRAYS = {"indptr": np.int64, "indices": np.int32, "data": np.int32}
 BLOCK = 8192  # documents read at a time
 DENSE = 16  # one read of a whole block, and not one a document, where more than one in so many is wanted; not tuned
-CHUNK = 2**22  # bytes hashed at a time
 
 
 def write_counts(path: PathLike, chunks: Any, *, vectorizer: Any = None, verbose: int = 0) -> "DiskCounts":
@@ -173,11 +172,8 @@ def stamp_of(path):
 
 def file_digest(path):
     """Return the SHA-256 of a file, unfinished."""
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while content := file.read(CHUNK):
-            digest.update(content)
-    return digest
+        return hashlib.file_digest(file, "sha256")
 
 
 def digest_of(shape, digests):
