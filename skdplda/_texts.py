@@ -170,4 +170,4 @@ def most_frequent(X, n):
 
 def wide(text):
     """Return how many letters a text is wide; those of Chinese, Japanese and Korean are twice as wide."""
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+    return len(text) + [east_asian_width(letter) in "WF" for letter in text].count(True)
