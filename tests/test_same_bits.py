@@ -82,6 +82,7 @@ EXCEPTIONS = {
     "metrics/_likelihood.py:unigram_perplexity": WHOLE,
     "models/_base.py:TrainingData.mean_length": WHOLE,
     "models/_cluster_rounds.py:PublicStart.of_rows": WHOLE,
+    "models/_clusters.py": TREE,
     "models/_clusters.py:BaseClusterModel._cosines": WHOLE,
     "models/_clusters.py:projected_rows": WHOLE,
     "models/_embedding.py:EmbeddingTopics._warn_fitted": FLAGS,
