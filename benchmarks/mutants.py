@@ -176,8 +176,8 @@ MUTANTS = [
     ),
     Mutant(
         "slack not taken from delta",
-        "return target, delta - delta_slack(MOST_DRAWS, target)",
-        "return target, delta",
+        "return epsilon, delta - slack",
+        "return epsilon, delta",
         "the samplers' numerical error is not paid for",
         ROUNDS,
     ),

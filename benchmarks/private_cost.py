@@ -24,15 +24,15 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import frequent_words, load_uci_bow
+from skdplda.esteps import _variational
 from skdplda.metrics import unigram_perplexity
-from skdplda.models import _cgs
 
 NEWS, KOS = "20 Newsgroups, 1,000 words", "KOS, 6,906 words"  # a vocabulary as private fits have it, and a whole one
 DATA = {NEWS: "20news", KOS: "kos"}
 ALWAYS = 2**31  # FEW_TOPICS, so that no number of topics is many
 JUDGED = {"20 Newsgroups": "20news", "Enron's mails, 7 words": "enron"}
 FORMS = {"exact_s": (False, True), "one_sweep_s": (False, False), "private_s": (True, False)}  # noise, many sweeps
-UPDATES = {"eight, over-relaxed": _cgs.FEW_TOPICS, "sixteen": ALWAYS}
+UPDATES = {"eight, over-relaxed": _variational.FEW_TOPICS, "sixteen": ALWAYS}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def measure_times(s):
 def measure_updates(s):
     """Return the held-out perplexity of one fit, and of word frequencies."""
     corpus = frontier.load(s.corpus)
-    with patch.object(_cgs, "FEW_TOPICS", UPDATES[s.updates]):
+    with patch.object(_variational, "FEW_TOPICS", UPDATES[s.updates]):
         model = PrivateCGSLDA(s.topics, epsilon=s.epsilon, random_state=s.seed).fit(corpus.train)
     return {"perplexity": model.perplexity(corpus.test), "unigram": unigram_perplexity(corpus.train, corpus.test)}
 

@@ -8,6 +8,8 @@ comparisons, sums of integers, cumulative sums and `bincount` of NumPy. `tests/t
 the packages that fits use.
 """
 
+# ruff: noqa: F401
+
 import math
 from typing import Any
 
@@ -29,32 +31,6 @@ from skdplda._kernels._arithmetic import (
 )
 from skdplda._kernels._linear_algebra import eigen, gram, inverse, mixture_weights
 from skdplda._types import Function
-
-__all__ = [
-    "bracket",
-    "digamma",
-    "eigen",
-    "exp",
-    "expm1",
-    "gamma_rows",
-    "geomspace",
-    "gram",
-    "inverse",
-    "log",
-    "log1p",
-    "log_ndtr",
-    "matmul",
-    "mean",
-    "mills",
-    "mixture_weights",
-    "ndtr",
-    "ndtri",
-    "normal",
-    "orthonormal",
-    "power",
-    "root",
-    "total",
-]
 
 NORMAL_PAIRS = 2**14  # pairs of numbers that are drawn at a time, within the cache
 

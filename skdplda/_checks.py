@@ -93,6 +93,13 @@ def within(indices, size):
     return indices.dtype.kind in "iu" and (not indices.size or (indices.min() >= 0 and indices.max() < size))
 
 
+def csr_of(data, indices, indptr, shape):
+    """Return rows that have these arrays: a constructor may narrow them, and would follow wrong pointers."""
+    X = sp.csr_array(shape, dtype=data.dtype)
+    X.data, X.indices, X.indptr = data, indices, indptr
+    return X
+
+
 def exact_counts(X, name="X"):
     """Return word counts as canonical CSR of int32; raise a ValueError for what is no count. X itself is left alone."""
     check_structure(X, name)

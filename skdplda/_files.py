@@ -4,6 +4,7 @@ import copyreg
 import fcntl
 import functools
 import hashlib
+import json
 import math
 import os
 import re
@@ -53,7 +54,7 @@ def whole_file(path, mode=0o666):
     """
     path = os.fspath(path)
     remove_partial(path)
-    partial, descriptor = _partial_file(path, mode)
+    partial, descriptor = partial_file(path, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -77,7 +78,7 @@ def check_writable(path):
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise IsADirectoryError("it is no file")
-    partial, descriptor = _partial_file(path, PRIVATE)
+    partial, descriptor = partial_file(path, PRIVATE)
     os.close(descriptor)
     os.remove(partial)
 
@@ -98,7 +99,7 @@ def remove_partial(path):
                     os.close(descriptor)
 
 
-def _partial_file(path, mode):
+def partial_file(path, mode):
     """Return name and descriptor of a new file beside a path, locked as long as it is open."""
     folder, name = os.path.split(path)
     while True:
@@ -125,6 +126,19 @@ def refuse_existing(*paths):
     for path in paths:
         if os.path.lexists(path):
             raise FileExistsError(f"{os.fspath(path)!r} is there already; give another name, or overwrite=True.")
+
+
+def write_arrays(path, header, arrays, mode=0o666):
+    """Write arrays, and a header that JSON can hold, as a `whole_file`."""
+    with whole_file(path, mode) as file:
+        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+
+
+def read_arrays(path):
+    """Return (header, arrays) as `write_arrays` wrote them; OSError, MemoryError or one of DAMAGE for other files."""
+    with zipfile.ZipFile(path) as archive:
+        arrays = {name.removesuffix(".npy"): read_array(part) for name, part in read_stored(archive).items()}
+    return json.loads(str(arrays.pop("header"))), arrays
 
 
 def read_stored(archive):

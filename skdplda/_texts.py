@@ -4,6 +4,7 @@ import os
 import re
 from itertools import islice
 from typing import Any
+from unicodedata import east_asian_width
 
 import numpy as np
 import pandas as pd
@@ -165,3 +166,8 @@ def most_frequent(X, n):
     """Return the columns of the largest sums, at most n, ascending; of equal ones those that come first."""
     counts = np.asarray(X.sum(axis=0)).ravel()
     return np.sort(np.argsort(-counts, kind="stable")[:n])
+
+
+def wide(text):
+    """Return how many letters a text is wide; those of Chinese, Japanese and Korean are twice as wide."""
+    return len(text) + [east_asian_width(letter) in "WF" for letter in text].count(True)

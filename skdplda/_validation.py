@@ -1,5 +1,7 @@
 """Checks of what users pass. The only file that names scikit-learn's semi-private helpers."""
 
+# ruff: noqa: F401
+
 import hashlib
 import re
 import unicodedata
@@ -24,40 +26,6 @@ from skdplda._texts import words_of
 from skdplda._types import Function
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
-
-__all__ = [
-    "COLUMNS",
-    "HIDDEN",
-    "PRIOR",
-    "SEED",
-    "THREADS",
-    "FittedTopics",
-    "Interval",
-    "NamedKinds",
-    "Options",
-    "StrOptions",
-    "check_block",
-    "check_counts",
-    "check_groups",
-    "check_is_fitted",
-    "check_matrix",
-    "check_memory",
-    "check_public_words",
-    "check_same_rows",
-    "check_sample_weight",
-    "copy_of_fitted",
-    "counts_of",
-    "fit_context",
-    "fitted_parameter",
-    "is_missing",
-    "note_groups",
-    "note_parameters",
-    "noted_groups",
-    "refuse_bags",
-    "take_rows",
-    "tokens_of",
-    "unit_of_documents",
-]
 
 # Control characters, separators of lines, and marks that turn the direction of writing.
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

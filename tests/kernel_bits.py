@@ -23,7 +23,7 @@ from skdplda._kernels._noise import expm1, keystream, rough
 from skdplda._kernels._partition import fill_first, fill_gaussian, fill_level, reroute, share_equally, truncate
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda._kernels._reports import positions, randomize
-from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep, sequential_sweep_monitored
+from skdplda._kernels._sequential import sequential_sweep, sequential_sweep_monitored
 from skdplda._kernels._variational import e_step, exp_digamma, expected_topics
 from skdplda._kernels._words import TextReader, Words, tally
 from skdplda._kernels._zeta import zeta
@@ -225,13 +225,13 @@ def tokens():
 def sequential():
     starts, words = tokens()
     token_noise = np.random.default_rng(0).integers(-2, 3, (2, len(words))).astype(float)
-    for sweep, noise in ((sequential_sweep, ()), (laplace_last_sweep, token_noise)):
+    for noise in ((), (np.inf, *token_noise)):
         topics, n_topics = (np.arange(len(words)) % 7).astype(np.uint16), 7
         documents, table = np.zeros((60, n_topics)), np.zeros((40, n_topics))
         np.add.at(documents, (np.repeat(np.arange(60), np.diff(starts)), topics), 1)
         np.add.at(table, (words, topics), 1)
         totals, alpha = table.sum(axis=0), np.full(n_topics, 0.1)
-        sweep(starts, words, topics, documents, table, totals, alpha, 0.01, 1, 2, *noise)
+        sequential_sweep(starts, words, topics, documents, table, totals, alpha, 0.01, 1, 2, *noise)
         yield from (topics, documents, table)
     sums = np.zeros((2, len(words)))
     for turn in range(3):

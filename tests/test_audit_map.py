@@ -86,16 +86,12 @@ MAP = {
             "rounds/_queries.py:ClusterCounts._add",  # a part of them
             # Clusters of embeddings; lemmas are those of doc/theory/embedding.rst.
             "rounds/_bounds.py:scaled",  # a unit's norm, in integers: Lemma 2
-            "esteps/_clusters.py:DirectionSums.collect",  # by the three methods of the E-step below
-            "esteps/_clusters.py:EmbeddedWords.collect",
-            "esteps/_clusters.py:ClusterWords.collect",
-            "esteps/_clusters.py:ClusterEStep.collect",
+            "esteps/_clusters.py:ClusterEStep.collect",  # by its four methods below
             "esteps/_clusters.py:ClusterEStep.sum_directions",  # SIZE and STEP, or `scaled`: Lemmas 2, 3
             "esteps/_clusters.py:ClusterEStep._add_shared",  # the latter
             "esteps/_clusters.py:ClusterEStep._unit_sums",  # before it is scaled there
             "esteps/_clusters.py:ClusterEStep.sum_words",  # unit_weights of rounds/_bounds.py
             "esteps/_clusters.py:ClusterEStep.sum_cluster_words",  # `scaled`
-            "esteps/_clusters.py:ClusterVotes.collect",
             "esteps/_clusters.py:ClusterEStep.sum_cluster_votes",  # clipped, of a unit the mean: Lemma 5
             # Estimators of other authors, whatever their documents' values are: doc/theory/rounds.rst.
             "esteps/_methods.py:UnitEStep._add",  # a user's documents, and then units, by `scaled`

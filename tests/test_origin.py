@@ -395,9 +395,9 @@ def test_draws_and_states_are_a_documents_own_whatever_is_beside_it(X):
 
     model = Drawn(random_state=0)
     total, first = (model.audit_contributions(part, rounds_before=2).total for part in (X, X[:40]))
-    step, table, *_ = model._audited_parts(X)
+    step, known, *_ = model._audited_parts(X)
     only = np.r_[np.zeros(40), np.ones(20)].astype(np.uint8)
-    query = TopicWordCounts(table)
+    query = TopicWordCounts(known.table)
     for round_ in range(2):
         step.collect(query, round_, only)
     np.testing.assert_array_equal(first + step.collect(query, 2, only).total, total)

@@ -244,7 +244,7 @@ def test_nothing_of_a_map_lies_on_anything_else(n_boxes, width):
     rng = np.random.default_rng(n_boxes)
     boxes = np.stack([rng.uniform(20, 150, n_boxes), rng.uniform(20, 100, n_boxes)], axis=1)
     for places in (rng.normal(width / 2, 60, (n_boxes, 2)), np.full((n_boxes, 2), 5.0)):
-        found, height = apart(places, boxes, width)
+        found, height = apart(places, boxes, width, 0.8)
         between = np.abs(found[:, None] - found[None])
         over = (between < (boxes[:, None] + boxes[None]) / 2).all(axis=2) & ~np.eye(n_boxes, dtype=bool)
         assert not over.any()

@@ -63,11 +63,11 @@ def test_a_checkpoint_is_never_taken_for_a_transcript(tmp_path):
 
 
 def test_where_the_disk_is_full_the_model_is_fitted(tmp_path, monkeypatch):
-    def full(path, mode=0):
+    def full(path, header, arrays):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     model = VIPSLDA(3, random_state=SEED)
-    monkeypatch.setattr(_transcripts, "whole_file", full)
+    monkeypatch.setattr(_transcripts, "write_arrays", full)
     with pytest.raises(OSError, match="The model is fitted"):
         model.fit(X, transcript=tmp_path / "t")
     assert_array_equal(model.components_, VIPSLDA(3, random_state=SEED).fit(X).components_)

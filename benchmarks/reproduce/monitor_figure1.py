@@ -89,7 +89,6 @@ def measure(s):
         topic_word_prior=s.beta,
         max_iter=s.run,
         seed=s.seed,
-        n_max=n_max,
     )
     frame = InherentPrivacyHistory(**fit.monitor).to_frame().reset_index()
     return frame.assign(n_max=n_max).to_dict("records")

@@ -86,7 +86,7 @@ cdef double _weigh_noisy(
     const double* n_d, const double* n_w, const double* n, const double* alpha, double beta, double beta_sum,
     double word_noise, double doc_noise, double doc_total, Py_ssize_t n_topics, double* weights,
 ) noexcept nogil:
-    """Fill the weight of each topic by the formula of `laplace_last_sweep` and return their sum, above 0."""
+    """Fill the weight of each topic by the formula of noisy draws in `sequential_sweep` and return their sum, above 0."""
     cdef Py_ssize_t k
     cdef double word_total, total = 0.0
     for k in range(n_topics):
@@ -103,12 +103,22 @@ cdef double _weigh_noisy(
     return n_topics
 
 
-cdef _sweep(
-    const int64_t[::1] doc_ptr, const int32_t[::1] words, uint16_t[::1] topics, double[:, ::1] doc_topic,
-    double[:, ::1] word_topic, double[::1] topic_total, const double[::1] alpha, double beta, uint64_t seed,
-    uint64_t sweep, double clip, const double[::1] word_noise, const double[::1] doc_noise,
+def sequential_sweep(
+    const int64_t[::1] doc_ptr, const int32_t[::1] words,  # IN
+    uint16_t[::1] topics, double[:, ::1] doc_topic,  # INOUT
+    double[:, ::1] word_topic, double[::1] topic_total,  # INOUT
+    const double[::1] alpha, double beta, uint64_t seed, uint64_t sweep, double clip=INFINITY,  # IN
+    const double[::1] word_noise=None, const double[::1] doc_noise=None,  # IN, one a token
 ):
-    """Draw the topic of each token once: from the counts alone without noise (None), else with noisy weights."""
+    """Draw the topic of each token once, in the order of the corpus. A negative count weighs as 0.
+
+    Equivalent to, for each token of word w and topic z in document d: take it out of the three counts;
+    p = (min(word_topic[w], clip) + beta) / (topic_total + len(word_topic) * beta) * (doc_topic[d] + alpha);
+    z = rng.choice(len(p), p=p / p.sum()); put it back. With noise, e and f of the token, and V words,
+    p = (word_topic[w] + e + beta) / (topic_total - e + V * beta)
+    * (doc_topic[d] + f + alpha) / (doc_topic[d].sum() - f + alpha.sum());
+    a topic weighs 0 where one of the four terms is not positive; all topics are equal where all weigh 0.
+    """
     cdef bint noisy = word_noise is not None
     cdef Py_ssize_t d, i, n_topics = topic_total.shape[0]
     cdef double beta_sum = beta * word_topic.shape[0], alpha_sum = 0, total
@@ -132,21 +142,6 @@ cdef _sweep(
                     total = _weigh(n_d, n_w, &topic_total[0], &alpha[0], beta, beta_sum, clip, n_topics, &weights[0])
                 topics[i] = _draw(&weights[0], n_topics, stream_double(&stream) * total)
                 _count(n_d, n_w, &topic_total[0], topics[i], 1)
-
-
-def sequential_sweep(
-    const int64_t[::1] doc_ptr, const int32_t[::1] words,  # IN
-    uint16_t[::1] topics, double[:, ::1] doc_topic,  # INOUT
-    double[:, ::1] word_topic, double[::1] topic_total,  # INOUT
-    const double[::1] alpha, double beta, uint64_t seed, uint64_t sweep, double clip=INFINITY,  # IN
-):
-    """Draw the topic of each token once, in the order of the corpus. A negative count weighs as 0.
-
-    Equivalent to, for each token of word w and topic z in document d: take it out of the three counts;
-    p = (min(word_topic[w], clip) + beta) / (topic_total + len(word_topic) * beta) * (doc_topic[d] + alpha);
-    z = rng.choice(len(p), p=p / p.sum()); put it back.
-    """
-    _sweep(doc_ptr, words, topics, doc_topic, word_topic, topic_total, alpha, beta, seed, sweep, clip, None, None)
 
 
 def sequential_sweep_monitored(
@@ -199,20 +194,3 @@ def sequential_sweep_monitored(
                 _count(n_d, n_w, &topic_total[0], topics[i], 1)
                 twins[topics[i]] += 1
     return float(np.max(word_sums, initial=0.0)), float(np.max(document_sums, initial=0.0)), largest, losses
-
-
-def laplace_last_sweep(
-    const int64_t[::1] doc_ptr, const int32_t[::1] words,  # IN
-    uint16_t[::1] topics, double[:, ::1] doc_topic,  # INOUT
-    double[:, ::1] word_topic, double[::1] topic_total,  # INOUT
-    const double[::1] alpha, double beta, uint64_t seed, uint64_t sweep,  # IN
-    const double[::1] word_noise, const double[::1] doc_noise,  # IN, one a token
-):
-    """Do `sequential_sweep` with noisy weights; the counts stay exact.
-
-    Equivalent to `sequential_sweep` with p = (word_topic[w] + e + beta) / (topic_total - e + V * beta)
-    * (doc_topic[d] + f + alpha) / (doc_topic[d].sum() - f + alpha.sum()), e and f the token's noise;
-    a topic weighs 0 where one of the four terms is not positive; all topics are equal where all weigh 0.
-    """
-    _sweep(doc_ptr, words, topics, doc_topic, word_topic, topic_total, alpha, beta, seed, sweep, INFINITY,
-           word_noise, doc_noise)

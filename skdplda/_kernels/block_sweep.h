@@ -65,9 +65,7 @@ static void add_columns(const int32_t *counts, const float *table, int32_t n_top
 }
 
 /* Bounds of the rows of the words [first, last); row (K, padded) is scratch. */
-static void quantize_rows(const delayed_table *f, int32_t first, int32_t last, float *row) {
-    DISPATCH(quantize_rows, f, first, last, row);
-}
+#define quantize_rows(...) DISPATCH(quantize_rows, __VA_ARGS__)
 
 static int sweep_block(const token_block *b, const delayed_table *f, int n_sweeps, scratch *a) {
     if (!f->quantized) return DISPATCH(sweep_sparse, b, f, n_sweeps, a);

@@ -45,17 +45,11 @@ static inline void hold(uint8_t *flag, int *first) {
 #include "simd_copies.h"
 
 /* Add what a block says to the words' sums, V x (K + 1), with a flag for each word. Returns -1 if there is not enough memory. */
-static int expect_block(const expected_block *b, const expected_rows *r, double *sums, uint8_t *flag) {
-    return DISPATCH(expect_block, b, r, sums, flag);
-}
+#define expect_block(...) DISPATCH(expect_block, __VA_ARGS__)
 
 /* total[k] = sum_w table[w, k], word after word, of some topics. */
-static void expected_columns(const float *table, int32_t n_words, int32_t n_topics, int32_t first, int32_t last, double *total) {
-    DISPATCH(expected_columns, table, n_words, n_topics, first, last, total);
-}
+#define expected_columns(...) DISPATCH(expected_columns, __VA_ARGS__)
 
 /* The expected counts of a word, from its sums; `out` may be in the place of the table's row. */
-static void finish_word(const double *sum, const expected_rows *r, int32_t w, float *out) {
-    DISPATCH(finish_word, sum, r, w, out);
-}
+#define finish_word(...) DISPATCH(finish_word, __VA_ARGS__)
 #endif

@@ -16,12 +16,8 @@ typedef struct {              /* shared by all documents */
 #include "simd_copies.h"
 
 /* `theta` (K) becomes the proportions of document d; returns how often its words were gone through. */
-static int fold_in_single(const fold_in_problem *p, document_scratch *a, int64_t d, double *theta) {
-    return DISPATCH(fold_in, p, a, d, theta);
-}
+#define fold_in_single(...) DISPATCH(fold_in, __VA_ARGS__)
 
 /* `out` becomes sum_k theta[k] row_w[k] of each word of document d. */
-static void explain_document(const fold_in_problem *p, document_scratch *a, int64_t d, const double *theta, double *out) {
-    DISPATCH(explain, p, a, d, theta, out);
-}
+#define explain_document(...) DISPATCH(explain, __VA_ARGS__)
 #endif

@@ -109,21 +109,15 @@ static unit_sum *unit_sum_new(const variational_problem *p, int64_t n_words, int
 #include "simd_copies.h"
 
 /* Infer a document's topics, and add its soft counts to the sum; to those of its unit in place of that, if given. */
-static int infer_document(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s, unit_sum *u) {
-    return DISPATCH(infer, p, a, d, s, u);
-}
+#define infer_document(...) DISPATCH(infer, __VA_ARGS__)
 
 /* Add the soft counts of a unit to the sum, scaled to the norm. */
-static void add_unit(const variational_problem *p, unit_sum *u, const soft_sum *s) {
-    DISPATCH(add_scaled_unit, p, u, s);
-}
+#define add_unit(...) DISPATCH(add_scaled_unit, __VA_ARGS__)
 
 static void flush_sum(const variational_problem *p, const soft_sum *s, int64_t n_words) {
     if (p->norm) DISPATCH(flush_rows, p, s, n_words);
 }
 
 /* out[i] = exp(digamma(x[i])) for i < n, both 64-byte aligned, n a multiple of LANES. */
-static void exp_digamma_row(const float *x, float *out, int64_t n) {
-    DISPATCH(exp_digamma_all, x, out, n);
-}
+#define exp_digamma_row(...) DISPATCH(exp_digamma_all, __VA_ARGS__)
 #endif

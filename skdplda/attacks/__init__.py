@@ -10,7 +10,7 @@ from skdplda.attacks._experiment import ExperimentResults, membership_experiment
 from skdplda.attacks._few_models import bayesian_ratio_attack, quantile_attack, relative_attack
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._poisoning import PoisoningResult, poisoning_attack, threshold_keywords
-from skdplda.attacks._result import AttackResult, RateAt, binomial_interval
+from skdplda.attacks._result import AttackResult, RateAt, binomial_interval, check_confidence
 from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
 from skdplda.attacks._simple import ReconstructedCounts, reconstruct_counts, threshold_attack, vocabulary_attack
 from skdplda.attacks._statistics import check_documents, document_statistics, max_log_likelihood

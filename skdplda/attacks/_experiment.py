@@ -6,14 +6,13 @@ from typing import Literal
 
 import numpy as np
 from scipy.stats import t as student
-from sklearn.base import clone
 
 from skdplda._checks import exact_counts, is_integer
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda.attacks._few_models import bayesian_ratio_attack, relative_attack
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult, RateAt
-from skdplda.attacks._shadow import check_seed, released_topics, reseed, train_shadow_models
+from skdplda.attacks._shadow import check_seed, target_topics, train_shadow_models
 from skdplda.attacks._simple import threshold_attack, vocabulary_attack
 
 HUANG = ("max", "std", "negative_entropy")
@@ -225,11 +224,3 @@ def random_half(n, seed):
     members = np.zeros(n, dtype=bool)
     members[np.random.default_rng(seed).permutation(n)[: n // 2]] = True
     return members
-
-
-def target_topics(estimator, documents, seed, topic_word):
-    """Fit a copy of the estimator and return the topics that it releases."""
-    target = clone(estimator)
-    reseed(target, seed)
-    target.fit(documents)
-    return released_topics(target) if topic_word is None else topic_word(target)

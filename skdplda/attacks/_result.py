@@ -155,10 +155,15 @@ class AttackResult:
         return f"<{name}AUC {self.auc:.3f}, TPR {self.tpr_at(0.001).rate:.2%} at FPR 0.1 %>"
 
 
-def binomial_interval(successes, trials, confidence):
-    """Return the Clopper-Pearson interval of a probability."""
+def check_confidence(confidence):
+    """Refuse what is no confidence."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
+
+
+def binomial_interval(successes, trials, confidence):
+    """Return the Clopper-Pearson interval of a probability."""
+    check_confidence(confidence)
     tail = (1 - confidence) / 2
     low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, trials - successes + 1))
     high = 1.0 if successes == trials else float(beta.isf(tail, successes + 1, trials - successes))

@@ -15,6 +15,7 @@ from skdplda._checks import at_most, exact_counts, is_integer
 from skdplda._files import PRIVATE, whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda.attacks._statistics import check_names, check_topic_word, document_statistics
+from skdplda.privacy import is_seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,23 +163,24 @@ def one_model(estimator, X, members, seed, names, proportions, topic_word, store
     """Train one model and return the statistics of all documents."""
     if store is not None and (values := store.load(number)) is not None:
         return values
-    model = clone(estimator)
-    reseed(model, seed)
-    model.fit(X[members])
-    table = released_topics(model) if topic_word is None else topic_word(model)
+    table = target_topics(estimator, X[members], seed, topic_word)
     values = document_statistics(table, X, names, proportions=proportions, n_jobs=1)
     if store is not None:
         store.save(number, values)
     return values
 
 
+def target_topics(estimator, documents, seed, topic_word):
+    """Fit a copy of the estimator and return the topics that it releases."""
+    target = clone(estimator)
+    reseed(target, seed)
+    target.fit(documents)
+    return released_topics(target) if topic_word is None else topic_word(target)
+
+
 def reseed(model, seed):
     """Give each integer `random_state` of an estimator and its parts a value of its own."""
-    seeded = [
-        name
-        for name, value in model.get_params().items()
-        if name.rpartition("__")[2] == "random_state" and value is not None
-    ]
+    seeded = [name for name, value in model.get_params().items() if is_seed(name) and value is not None]
     states = np.random.SeedSequence(seed).generate_state(len(seeded))
     model.set_params(**{name: int(state >> 1) for name, state in zip(seeded, states, strict=True)})
 

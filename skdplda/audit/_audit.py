@@ -9,9 +9,8 @@ import scipy.sparse as sp
 
 from skdplda._checks import check_structure, is_integer
 from skdplda._types import ArrayLike, Estimator, Matrix
-from skdplda.attacks import check_documents, quantile_attack, released_topics
+from skdplda.attacks import check_confidence, check_documents, quantile_attack, released_topics
 from skdplda.audit._bounds import (
-    check_confidence,
     epsilon_lower_bound,
     epsilon_of_mu,
     mu_lower_bound,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from skdplda.attacks import binomial_interval
+from skdplda.attacks import binomial_interval, check_confidence
 from skdplda.privacy import epsilon_of, gaussian_event
 
 LARGEST_EPSILON = 50.0  # beyond what any number of guesses can show
@@ -164,9 +164,3 @@ def _rates(true_positives, positives, false_positives, negatives, confidence):
     hit, _ = binomial_interval(true_positives, positives, confidence)
     _, alarm = binomial_interval(false_positives, negatives, confidence)
     return hit, alarm
-
-
-def check_confidence(confidence):
-    """Refuse what is no confidence."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")

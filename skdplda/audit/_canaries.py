@@ -12,6 +12,7 @@ from skdplda._checks import at_most
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local import LocalRandomizer
 from skdplda.models import LocalPrivateLDA
+from skdplda.privacy import is_seed
 
 
 def rows_of_words(words, tokens, n_words):
@@ -60,7 +61,7 @@ class Canaries:
 def prepared(estimator):
     """Return a copy whose noise is fresh in every fit: equal seeds would make all fits one."""
     copy = clone(estimator)
-    seeded = [name for name in copy.get_params() if name.rpartition("__")[2] == "random_state"]
+    seeded = filter(is_seed, copy.get_params())
     return copy.set_params(**dict.fromkeys(seeded))
 
 

@@ -66,7 +66,9 @@ SELECTIONS = [  # every rule, and its every noise
     for noise in (None, *mechanisms_of(rule)[1:])
 ]
 ROUNDS = {**SMALL, "max_norm": 5.0}
-TOKENS = {"n_components": 2, "max_iter": 3, "delta": 1e-10}
+SAMPLED = {"sampling_rate": 0.5, **ROUNDS}
+FEW = {"n_components": 2, "max_iter": 3}
+TOKENS = {**FEW, "delta": 1e-10}
 SEARCH = {
     "estimator": PrivateCGSLDA(max_iter=3, topic_word_prior=PRIOR),
     "param_grid": {"n_components": [1, 2]},
@@ -74,7 +76,6 @@ SEARCH = {
     "epsilon": 0.5,
     "delta": 1e-10,
 }
-CLAIMED_TOKENS = {"n_components": 2, "max_iter": 3}
 SWEEP = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0, "max_iter": 10}
 COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS, SEARCH) for pair in sizes.items()]  # findings do not name them
 EXACT = (exact_totals, many_canaries)
@@ -100,7 +101,7 @@ MECHANISMS: dict = {
     ],
     "LocalPrivateLDA": [
         *(
-            ({"n_components": 2, "max_iter": 3, "input": kind, "randomizer": LocalRandomizer(1.0, **law)}, REPORTS)
+            ({**FEW, "input": kind, "randomizer": LocalRandomizer(1.0, **law)}, REPORTS)
             for kind in ("counts", "reports")
             for law in (
                 {"mechanism": "symmetric"},
@@ -110,29 +111,14 @@ MECHANISMS: dict = {
             )
         ),
         *(
-            (
-                {
-                    "n_components": 2,
-                    "max_iter": 3,
-                    "reconstruction": how,
-                    "randomizer": LocalRandomizer(0.25, mechanism=mechanism, max_words_per_document=1),
-                },
-                (*REPORTS, many_canaries),
-            )
-            for how, mechanism in (("likelihood", "symmetric"), ("bayes", "asymmetric"), ("moment", "symmetric"))
+            ({**FEW, "reconstruction": how, "randomizer": randomizer}, (*REPORTS, many_canaries))
+            for how, law in (("likelihood", "symmetric"), ("bayes", "asymmetric"), ("moment", "symmetric"))
+            for randomizer in [LocalRandomizer(0.25, mechanism=law, max_words_per_document=1)]
         ),
         *(
-            (
-                {
-                    "n_components": 2,
-                    "max_iter": 3,
-                    "epsilon": 2.0,
-                    "epsilon_unit": unit,
-                    "randomizer": LocalRandomizer(mechanism=mechanism, max_words_per_document=2, reports_per_user=2),
-                },
-                REPORTS,
-            )
-            for unit, mechanism in (("bit", "symmetric"), ("document", "asymmetric"))
+            ({**FEW, "epsilon": 2.0, "epsilon_unit": unit, "randomizer": randomizer}, REPORTS)
+            for unit, law in (("bit", "symmetric"), ("document", "asymmetric"))
+            for randomizer in [LocalRandomizer(mechanism=law, max_words_per_document=2, reports_per_user=2)]
         ),
     ],
     "PCTD": [
@@ -147,10 +133,7 @@ MECHANISMS: dict = {
             for method in ("batch", "online")
         ),
         *(
-            (
-                {"accounting": "pld", "learning_method": method, "sampling_rate": 0.5, **ROUNDS},
-                (many_canaries, accounted),
-            )
+            ({"accounting": "pld", "learning_method": method, **SAMPLED}, (many_canaries, accounted))
             for method in ("batch", "online")
         ),
     ],
@@ -164,9 +147,9 @@ MECHANISMS: dict = {
         }.items()
     },
     "PublishedHDPLDA": [
-        ({"epsilon": 3.0, **CLAIMED_TOKENS}, (exact_moves, many_canaries)),
-        ({**CLAIMED_TOKENS, **SWEEP}, (exact_moves, many_canaries)),
-        ({"noise_on": "copy", **CLAIMED_TOKENS, **SWEEP}, EXACT),
+        ({"epsilon": 3.0, **FEW}, (exact_moves, many_canaries)),
+        ({**FEW, **SWEEP}, (exact_moves, many_canaries)),
+        ({"noise_on": "copy", **FEW, **SWEEP}, EXACT),
     ],
     "PublishedPCTD": [
         ({"noise_support": "all", **SMALL}, (*EXACT, absent_words, accounted)),
@@ -174,10 +157,7 @@ MECHANISMS: dict = {
     ],
     "PublishedVIPSLDA": [
         *(({"accounting": name, **ROUNDS}, (*EXACT, contribution, accounted)) for name in CLAIMED_ACCOUNTINGS),
-        *(
-            ({"accounting": name, "sampling_rate": 0.5, **ROUNDS}, (many_canaries, accounted))
-            for name in CLAIMED_ACCOUNTINGS
-        ),
+        *(({"accounting": name, **SAMPLED}, (many_canaries, accounted)) for name in CLAIMED_ACCOUNTINGS),
     ],
     "PublishedItemFrequencySelector": [(SELECTION, (single_unit_delta,))],
     "EmbeddingTopics": DEFAULT,

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from skdplda._checks import check_structure, is_integer
 from skdplda._types import Estimator, Matrix
-from skdplda.audit._bounds import check_confidence
+from skdplda.attacks import check_confidence
 from skdplda.audit._canaries import claim_of, claim_to_dict, prepared, quiet_fit
 from skdplda.audit._designs import design_of
 from skdplda.audit._one_fit_bounds import DEPENDENT, INDEPENDENT, chosen_share, largest_refuted, right_guesses

@@ -8,10 +8,9 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from tqdm import tqdm
 
-from skdplda._checks import check_structure, is_integer
+from skdplda._checks import check_structure, csr_of, is_integer
 from skdplda._files import PRIVATE, whole_file
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Iterator, PathLike
@@ -22,7 +21,6 @@ VERSION = 2
 ARRAYS = {"indptr": np.int64, "indices": np.int32, "data": np.int32}
 BLOCK = 8192  # documents read at a time
 DENSE = 16  # one read of a whole block, and not one a document, where more than one in so many is wanted; not tuned
-CHUNK = 2**22  # bytes hashed at a time
 
 
 def write_counts(path: PathLike, chunks: Any, *, vectorizer: Any = None, verbose: int = 0) -> "DiskCounts":
@@ -174,11 +172,8 @@ def stamp_of(path):
 
 def file_digest(path):
     """Return the SHA-256 of a file, unfinished."""
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while content := file.read(CHUNK):
-            digest.update(content)
-    return digest
+        return hashlib.file_digest(file, "sha256")
 
 
 def digest_of(shape, digests):
@@ -265,8 +260,7 @@ class DiskCounts:
                 entries = np.repeat(np.isin(np.arange(last - first), wanted), whole)
                 indices, data = indices[entries], data[entries]
             pointers = np.concatenate([[0], np.cumsum(lengths)])
-            block = sp.csr_array((data, indices, pointers), shape=(len(numbers), self.shape[1]))
-            block.indptr, block.indices = pointers, indices  # the constructor may narrow them
+            block = csr_of(data, indices, pointers, (len(numbers), self.shape[1]))
             check_structure(block, f"{self.path!r}, from document {first} on,")
             if data.min(initial=0) < 0 or not block.has_canonical_format:
                 raise self._changed()

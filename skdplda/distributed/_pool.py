@@ -272,19 +272,20 @@ class ActorPool(Pool):
         return self._client.submit(list, blocks, workers=[address], pure=False), address
 
     def _load(self, part, blocks):
-        placed, blocks = self._placed[part], blocks[0].key if isinstance(blocks, tuple) else blocks
-        handle = self._actors[placed.rank]
-        return handle.actor.load(part, blocks, placed.first_block, self._digest, self._embedded), handle.address
+        blocks = blocks[0].key if isinstance(blocks, tuple) else blocks
+        return self._call(part, "load", blocks, self._placed[part].first_block, self._digest, self._embedded)
 
     def _build(self, part):
-        placed = self._placed[part]
-        handle = self._actors[placed.rank]
-        return handle.actor.build(part, self._make, self.n_words, placed.arguments), handle.address
+        return self._call(part, "build", self._make, self.n_words, self._placed[part].arguments)
 
     def _replay(self, part, number, call):
         method, shared, own = call
+        return self._call(part, "replay", number, method, shared, own[part])
+
+    def _call(self, part, name, *arguments):
+        """Call a method of the actor that has a part; return its Future and the address."""
         handle = self._actors[self._placed[part].rank]
-        return handle.actor.replay(part, number, method, shared, own[part]), handle.address
+        return getattr(handle.actor, name)(part, *arguments), handle.address
 
     def _here(self, address):
         """Whether the scheduler knows a worker."""

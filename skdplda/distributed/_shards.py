@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from skdplda._checks import kind_of
+from skdplda._checks import csr_of, kind_of
 from skdplda._optional import import_optional
 from skdplda._types import ArrayLike
 from skdplda._validation import check_block, check_embeddings, check_groups, check_same_rows, names_of
@@ -305,9 +305,7 @@ def _joined_counts(rows):
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
     indices = np.concatenate([X.indices for X in rows]).astype(np.int32, copy=False)
     data = np.concatenate([X.data for X in rows]).astype(np.int32, copy=False)
-    counts = sp.csr_array((data, indices, indptr), shape=(len(lengths), rows[0].shape[1]))
-    counts.indptr, counts.indices = indptr, indices  # the constructor may narrow them
-    return counts
+    return csr_of(data, indices, indptr, (len(lengths), rows[0].shape[1]))
 
 
 def other_width(block, n_words, expected, embedded):

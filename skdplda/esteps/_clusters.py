@@ -56,23 +56,13 @@ class DirectionSums(Query):
     """Sizes and sums of directions by cluster, (n_clusters, 1 + n_dimensions).
 
     A unit's, over all clusters and of all of its documents, are bounded together.
-
-    Parameters
-    ----------
-    n_dimensions : int
-        Of the directions.
-    centre : ndarray of shape (n_dimensions,), int64, or None, default=None
-        Taken away from rows of length FINE. None: nothing.
-    centres : ndarray of shape (n_clusters, n_dimensions), float32, or None, default=None
-        Whole numbers, rows of length LENGTH at most. None: all documents are in one cluster.
-    sharpness : float or None, default=None
-        A document's direction is divided among clusters in proportion to exp(sharpness x cosine). None: it goes to the
-        nearest one.
     """
 
     n_dimensions: int
-    centre: Any = None
+    centre: Any = None  # int64, (n_dimensions,): taken away from rows of length FINE
+    # Whole numbers in float32, (n_clusters, n_dimensions), rows of length LENGTH at most. None: one cluster.
     centres: Any = None
+    # A direction is divided among clusters in proportion to exp(sharpness x cosine). None: it goes to the nearest one.
     sharpness: float | None = None
     kind = "directions"
     lemma = "embedding, Lemma 2"
@@ -87,10 +77,6 @@ class DirectionSums(Query):
         """What a direction of length 1 contributes to the sum of directions, on the grid."""
         return STEP * LENGTH if self.sharpness is None else SOFT_STEP * WEIGHTS * SOFT_LENGTH
 
-    def collect(self, e_step):
-        """Return the sum, before noise."""
-        return e_step.sum_directions(self)
-
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedWords(WordTotals):
@@ -98,26 +84,14 @@ class EmbeddedWords(WordTotals):
 
     lemma = "embedding, Lemma 3"
 
-    def collect(self, e_step):
-        """Return the sum, before noise."""
-        return e_step.sum_words(self)
-
 
 @dataclass(frozen=True, eq=False)
 class ClusterWords(Query):
-    """Weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together.
+    """Weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together."""
 
-    Parameters
-    ----------
-    centre, centres
-        As in `DirectionSums`.
-    word_weights : ndarray of shape (n_words,) or (n_clusters, n_words), int64
-        Positive.
-    """
-
-    centre: Any
+    centre: Any  # as in `DirectionSums`
     centres: Any
-    word_weights: Any
+    word_weights: Any  # positive int64, (n_words,) or (n_clusters, n_words)
     kind = "cluster_words"
     lemma = "embedding, Lemma 4"
 
@@ -126,37 +100,19 @@ class ClusterWords(Query):
         """Shape of the sum."""
         return len(self.centres), self.word_weights.shape[-1]
 
-    def collect(self, e_step):
-        """Return the sum, before noise."""
-        return e_step.sum_cluster_words(self)
-
 
 @dataclass(frozen=True, eq=False)
 class ClusterVotes(Query):
-    """Votes of documents whether the words of clusters explain theirs better than word frequencies do, (1, 1).
+    """Votes of documents whether the words of clusters explain theirs better than word frequencies do, (1, 1)."""
 
-    Parameters
-    ----------
-    centre, centres, word_weights
-        As in `ClusterWords`, whose answer the table is made of.
-    table : ndarray of shape (n_words, n_clusters)
-        Word counts by cluster, in norms of a contribution.
-    left : ndarray of shape (n_words, n_clusters)
-        What of a contribution to a cell is left in the table.
-    """
-
-    centre: Any
+    centre: Any  # as in `ClusterWords`, whose answer the table is made of
     centres: Any
     word_weights: Any
-    table: Any
-    left: Any
+    table: Any  # word counts, (n_words, n_clusters), in norms of a contribution
+    left: Any  # what of a contribution to a cell is left in the table, of its shape
     kind = "cluster_votes"
     lemma = "embedding, Lemma 5"
     shape = (1, 1)
-
-    def collect(self, e_step):
-        """Return the sum, before noise."""
-        return e_step.sum_cluster_votes(self)
 
 
 def grid_directions(rows, centre=None):
@@ -206,8 +162,8 @@ class ClusterEStep:
         self._directions, self._centre = None, None
 
     def collect(self, query, round_, active):
-        """Return the sum of the units' contributions."""
-        return query.collect(self)
+        """Return the sum of the units' contributions, by the method of the query's kind."""
+        return getattr(self, f"sum_{query.kind}")(query)
 
     def _blocks(self, centre):
         """Yield (slice, directions) of documents, as whole numbers in single precision."""

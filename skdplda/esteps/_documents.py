@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import total
+from skdplda._checks import csr_of
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import cut_to_tokens, shortened, unit_weights
 
@@ -30,9 +31,7 @@ def cut_documents(X, max_length, key, numbers):
 def only(X, words):
     """Return the counts of some words, given as flags of all."""
     some = X[:, np.flatnonzero(words)]
-    counts = sp.csr_array(some.shape, dtype=X.data.dtype)  # a constructor that is given arrays may narrow them
-    counts.data, counts.indices, counts.indptr = some.data, some.indices.astype(np.int32), some.indptr.astype(np.int64)
-    return counts
+    return csr_of(some.data, some.indices.astype(np.int32), some.indptr.astype(np.int64), some.shape)
 
 
 class CutDocuments:

@@ -40,35 +40,15 @@ def remembered_updates(n_topics, most):
 class VariationalEStep:
     """E-step of the private loop: variational inference of each document's topics.
 
-    Parameters
-    ----------
-    X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as in `CutDocuments`.
-    n_topics : int
-        Number of topics.
-    priors : callable
-        Returns alpha, of shape (n_topics,), and beta of a round. `ExpectedPriors` are inferred: only with `exact` and
-        `remember`, for documents in memory.
-    exact : bool
-        Whether each token counts TOKEN_WEIGHT, without a bound.
-    max_norm : float or None
-        Bound on the L2 norm of a unit's word counts, which is NORM_BOUND in fixed point. None: the soft counts of each
-        unit, of all of its documents together, are scaled to the norm bound.
-    max_length : int or None
-        As in `cut_documents`.
-    max_iter : int
-        Most iterations a document.
-    tol : float
-        A document stops when the mean change of its parameters is below.
-    weighted : bool, default=False
-        Whether soft counts are weighted by `word_weights` of the table before they are scaled.
-    remember : bool, default=False
-        Whether documents go on from their topics of the last round; not for documents on disk.
-    collapsed : bool, default=False
-        Whether topics are inferred by CVB0, where a token does not see itself, in place of mean-field inference.
-        Documents of few words need it, and so do tables of large numbers, against which the prior of words is nothing.
-    relaxation : float, default=1.0
-        Factor of each change of a document's topics, as in `skdplda._kernels._variational.e_step`.
+    X and `max_length` are as in `cut_documents`. `priors` returns alpha, of shape (n_topics,), and beta of a round;
+    `ExpectedPriors` are inferred: only with `exact` and `remember`, for documents in memory. If `exact`, each token
+    counts TOKEN_WEIGHT, without a bound. `max_norm` bounds the L2 norm of a unit's word counts, which is NORM_BOUND in
+    fixed point; with None, the soft counts of a unit, of all of its documents together, are scaled to the norm bound,
+    if `weighted` after weighting by `word_weights` of the table. A document stops after `max_iter` iterations, or when
+    the mean change of its parameters is below `tol`. If `remember`, documents go on from their topics of the last
+    round; not on disk. If `collapsed`, topics are inferred by CVB0, where a token does not see itself, in place of
+    mean-field inference. Documents of few words need it, and so do tables of large numbers, against which the prior of
+    words is nothing. `relaxation` is the factor of each change of a document's topics, as in the kernel's `e_step`.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._checks import check_structure
+from skdplda._checks import check_structure, csr_of
 from skdplda.exact._expected import expected_table
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables
@@ -157,7 +157,6 @@ def table_of(name, arrays, shape, lists):
     if not lists or name in arrays:
         return held(arrays, name, shape, *dtypes, least=0)
     data, indices, indptr = (held(arrays, f"{name}_{part}", (None,), *dtypes, least=0) for part in LISTS)
-    table = sp.csr_array(shape, dtype=data.dtype)
-    table.data, table.indices, table.indptr = data, indices, indptr  # a constructor would follow wrong pointers
+    table = csr_of(data, indices, indptr, shape)
     check_structure(table, name)
     return table

@@ -77,13 +77,17 @@ def topic_map(distances: ArrayLike) -> np.ndarray:
     return places
 
 
-def apart(places, boxes, width):
-    """Move the centres of boxes until none lies on another, and all are between 0 and a width; return the height too.
+def apart(places, boxes, width, share):
+    """Return centres of boxes of which none lies on another, all between 0 and a width, and the height.
 
-    `places` and `boxes`, (n, 2), are centres and widths and heights. Boxes that overlap push each other away, along the
-    shorter way or to the sides; what is left goes down.
+    `boxes`, (n, 2), are widths and heights. `places`, (n, 2), are those of `topic_map`; they get this width, or this
+    share of it as height. Boxes that overlap push each other away, along the shorter way or to the sides; what is left
+    goes down.
     """
-    places, room = places.astype(float), boxes / 2 + 3
+    span = np.maximum(np.ptp(places, axis=0), 1e-9)
+    middle = (places.max(axis=0) + places.min(axis=0)) / 2
+    scale = min((width - boxes[:, 0].max()) / span[0], share * width / span[1])
+    places, room = (places - middle) * scale * [1, -1] + [width / 2, 0], boxes / 2 + 3
     least, most = room[:, 0], np.maximum(width - room[:, 0], room[:, 0])
     places[:, 0] = np.clip(places[:, 0], least, most)
     for _ in range(200):

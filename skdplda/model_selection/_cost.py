@@ -22,7 +22,7 @@ from sklearn.model_selection import (
 
 from skdplda._checks import is_integer
 from skdplda._types import Estimator
-from skdplda.privacy import PrivacyGuarantee, PrivacyUnit, Status
+from skdplda.privacy import PrivacyGuarantee, PrivacyUnit, doubted
 from skdplda.releases import privacy_guarantee
 
 PARTITIONS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)  # each sample is held out exactly once
@@ -95,8 +95,7 @@ def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
     total = replace(total, not_covered=(*total.not_covered, unpriced), assumptions=tuple(assumptions))
     if isinstance(search.cv, (list, tuple)) or type(search.cv) is PredefinedSplit:
         return total
-    status = Status.CLAIMED if total.status == Status.PROVEN else total.status
-    return replace(total, status=status, reason="; ".join(filter(None, [total.reason, MOVED])))
+    return doubted(total, MOVED)
 
 
 def _passes(cv, unit):

@@ -32,7 +32,6 @@ from skdplda._validation import (
 from skdplda.model_selection._trials import (
     Outcome,
     draw_trials,
-    is_seed,
     is_witness,
     private_score,
     private_steps,
@@ -57,6 +56,7 @@ from skdplda.privacy import (
     epsilon_of,
     gaussian_event,
     gaussian_part,
+    is_seed,
     seeded_guarantee,
     selection_event,
     stated_guarantee,

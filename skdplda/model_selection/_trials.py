@@ -10,7 +10,7 @@ import numpy as np
 
 from skdplda._arithmetic import exp, expm1, log, root
 from skdplda._warnings import warn
-from skdplda.privacy import NORM_BOUND, mechanism_of, prepaid
+from skdplda.privacy import NORM_BOUND, is_seed, mechanism_of, prepaid
 from skdplda.releases import PrivatePipeline, flat_steps
 from skdplda.rounds import Contributions
 
@@ -54,11 +54,6 @@ def success_probability(shape, mean):
         return mean - shape * (1 - gamma) / (gamma * -expm1(shape * log_gamma))
 
     return exp(root(missing, -700.0, -1e-12, 1e-13))
-
-
-def is_seed(name):
-    """Whether a parameter, maybe of a nested estimator, is a random_state."""
-    return last_part(name) == "random_state"
 
 
 def is_witness(name):

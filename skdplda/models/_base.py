@@ -95,6 +95,14 @@ class BaseTopicModel(
     It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
     """
 
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "n_components": [Interval(Integral, 1, 65534, closed="both")],
+        "doc_topic_prior": [*PRIOR, "array-like"],
+        "topic_word_prior": PRIOR,
+        "n_jobs": THREADS,
+        "random_state": SEED,
+    }
+
     # Names are made of a public prior or of released words, or given by hand; merged priors are sums.
     _beside_released = {"topic_names_": KNOWN, "merged_prior_": KNOWN}  # noqa: RUF012
 
@@ -215,7 +223,7 @@ class BaseTopicModel(
         topic_word : ndarray of shape (n_components, n_words)
             Rows sum to 1.
         """
-        check_is_fitted(self)
+        self._check_words()
         return self.topic_word_
 
     def to_gensim(self, feature_names: ArrayLike | None = None) -> Any:
@@ -374,16 +382,12 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
     _open_hooks = ("contribution",)
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "n_components": [Interval(Integral, 1, 65534, closed="both")],
+        **BaseTopicModel._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "doc_topic_prior": [*PRIOR, "array-like"],
-        "topic_word_prior": PRIOR,
         "checkpoint": [str, PathLike, None],
         "callback": [callable, None],
-        "n_jobs": THREADS,
-        "random_state": SEED,
         "verbose": ["verbose"],
     }
 
@@ -469,20 +473,20 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         ValueError
             For parameters or counts that are not as described, and for fits without noise, which have no bound.
         """
-        e_step, table, plan, prior = self._audited_parts(X, groups)
+        e_step, known, plan, data = self._audited_parts(X, groups)
         if released != "topics" and not isinstance(plan, BudgetPlan):
             raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
-        vectors = getattr(prior, "vectors", None)
+        vectors = getattr(data.prior, "vectors", None)
         if released in ("vector_votes", "vectors") and vectors is None:
             raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
         active = None if plan.sampling_rate == 1 else np.ones(e_step.n_units, np.uint8)
         for round_ in range(rounds_before):
-            e_step.collect(TopicWordCounts(table), round_, active)
-        query = audited_query(released, table, vectors)
+            e_step.collect(TopicWordCounts(known.table), round_, active)
+        query = audited_query(released, known.table, vectors)
         return e_step.collect(query, rounds_before, active)
 
     def _audited_parts(self, X, groups=None):
-        """Return E-step, first table, plan and prior of a fit, for audits by the curator; no ledger is charged."""
+        """Return E-step, first tables, plan and data of a fit, for audits by the curator; no ledger is charged."""
         plan = self._plan()
         if plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
@@ -490,7 +494,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         randomness = self._new_randomness()
         data = copy._training_data(X, groups, plan, randomness)
         known = copy._make_tables(plan, randomness, data)
-        return copy._e_step(plan, randomness, data), known.table, plan, data.prior
+        return copy._e_step(plan, randomness, data), known, plan, data
 
     def _fit(self, X, groups, transcript=None):
         """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once."""
@@ -606,6 +610,17 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
     def _first_prior(self):
         """Return the mean of the prior that documents vote for multiples of, or None if they do not."""
         return float(self._doc_topic_prior()[0]) if self._votes_on_prior() else None
+
+    def _first_alpha(self):
+        """Return the prior of topic proportions to start from; where it is inferred, not that of an earlier fit."""
+        if self._which_inferred()[0] and not self._adaptive():
+            return np.full(self.n_components, FIRST_PRIOR)
+        return self._doc_topic_prior()
+
+    def _knowledge(self, plan, key, data):
+        """Return the `Knowledge` that a fit whose releases divide the budget starts from."""
+        shape = data.n_words, self.n_components
+        return Knowledge(shape, plan, key, n_rounds=self.max_iter, prior=data.prior, first_prior=self._first_prior())
 
     def _reorders_prior(self):
         """Whether a prior that is an array is released in the order of topics that were matched to seeds."""

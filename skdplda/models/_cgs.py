@@ -20,7 +20,7 @@ from skdplda.exact._tables import ExactTables, annealed, constant
 from skdplda.models._base import NOISY_PRIOR_MASS, BaseRoundsModel
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds._adaptive import GAMMA_SHAPE, Knowledge
+from skdplda.rounds._adaptive import GAMMA_SHAPE
 from skdplda.rounds._prices import GibbsPrice
 from skdplda.rounds._tables import SmoothedTables
 
@@ -265,10 +265,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         return first_expected(plan.n_rounds, self.n_components, self._doc_topic_prior())
 
     def _make_e_step(self, plan, randomness, data):
-        alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
+        alpha, beta, order = self._first_alpha(), self._topic_word_prior(), self._order(plan)
         infers = self._which_inferred()
-        if infers[0] and not self._adaptive():  # not those of an earlier fit
-            alpha = np.full(self.n_components, FIRST_PRIOR)
         priors = partial(constant, alpha, beta)
         if order is None and any(infers):
             priors = InferredPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
@@ -291,8 +289,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             priors = partial(constant, self._doc_topic_prior(), self._topic_word_prior())  # of the last rounds
             return ExactTables(shape, plan, priors, self._first_expected(plan), lists)
         if self._adaptive():
-            options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
-            return Knowledge(shape, plan, key, **options)
+            return self._knowledge(plan, key, data)
         soft = self._order(plan) == 2  # soft counts, of topics that are inferred
         return SmoothedTables(shape, plan, key, gamma_shape=GAMMA_SHAPE if soft else 1.0, weighted=soft)
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.cluster.hierarchy import cut_tree, linkage
-from scipy.spatial.distance import squareform
+from scipy.cluster.hierarchy import cut_tree
 
 from skdplda._arithmetic import exp, log, log1p, matmul, normal, total
 from skdplda._checks import is_integer
@@ -23,7 +22,6 @@ from skdplda._validation import (
     fitted_parameter,
 )
 from skdplda.esteps._clusters import FINE, LENGTH, grid_directions
-from skdplda.metrics import topic_distances
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._cluster_names import rms_of
 from skdplda.models._topics import NAMING, distinct_triples
@@ -134,12 +132,6 @@ class BaseClusterModel(BaseTopicModel):
         """
         cosines, known = self._cosines(X)
         return np.where(known, cosines.max(axis=1), np.nan)
-
-    def topic_hierarchy(self) -> np.ndarray:
-        check_is_fitted(self)
-        if len(self.cluster_centers_) < 2:
-            return np.empty((0, 4))
-        return linkage(squareform(topic_distances(self), checks=False), "average")
 
     def topic_levels(
         self, numbers: Sequence[int] | None = None, feature_names: ArrayLike | None = None
@@ -310,10 +302,6 @@ class BaseClusterModel(BaseTopicModel):
         if not hasattr(self, "topic_word_"):
             raise ValueError("this model was fitted without counts, and knows no words: give fit(X, counts=...).")
 
-    def get_topics(self) -> np.ndarray:
-        self._check_words()
-        return self.topic_word_
-
     def _held_out(self, X):
         """Return word counts and the clusters' words, for `perplexity`."""
         self._check_words()
@@ -396,10 +384,6 @@ class BaseClusterModel(BaseTopicModel):
             "size_deviation_": np.sqrt(matmul(members, deviations * deviations)),
             "keyword_scores_": scores,
         }
-
-    def _names_of_words(self, feature_names):
-        self._check_words()
-        return super()._names_of_words(feature_names)
 
 
 def _added(scores):

@@ -38,7 +38,7 @@ from skdplda.models._cluster_rounds import (
     cluster_shares,
 )
 from skdplda.models._clusters import BaseClusterModel, projected_rows
-from skdplda.privacy import COLUMNS, Randomness, seeded_guarantee
+from skdplda.privacy import COLUMNS, seeded_guarantee
 from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._queries import normalized_rows
@@ -324,17 +324,12 @@ ShardedCounts
         ValueError
             For parameters or data that are not as described, and for fits without noise, which have no bound.
         """
-        plan = self._plan()
-        if plan.noiseless:
-            raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         self._refuse_workers(X)
-        copy = clone(self)
-        randomness = Randomness(self.random_state, type(self).__name__)
-        data = copy._read((X, counts, word_vectors), groups, plan, randomness)
-        query = copy._make_tables(plan, randomness, data).query("clusters" if released == "topics" else released)
+        e_step, known, _, data = self._audited_parts((X, counts, word_vectors), groups)
+        query = known.query("clusters" if released == "topics" else released)
         if released in ("words", "cluster_words") and data.documents.counts is None:
             raise ValueError(f"released={released!r} needs counts.")
-        return copy._e_step(plan, randomness, data).collect(query, 0, None)
+        return e_step.collect(query, 0, None)
 
     def _doc_topic_prior(self):
         """Return the prior of clusters when word counts are judged."""

@@ -12,7 +12,7 @@ import numpy as np
 from skdplda._arithmetic import log1p
 from skdplda._checks import effective_n_jobs
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, check_memory, fit_context
+from skdplda._validation import Interval, check_counts, check_memory, fit_context
 from skdplda._warnings import warn
 from skdplda.distributed import ShardedDocuments
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
@@ -339,7 +339,7 @@ class HDPLDA(BaseHybridLDA):
     """
 
     _parameter_constraints = {  # noqa: RUF012
-        "n_components": [Interval(Integral, 1, 65534, closed="both")],
+        **BaseTopicModel._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="right"), None],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "mechanism": [str, None],
@@ -348,11 +348,7 @@ class HDPLDA(BaseHybridLDA):
         "noise_epsilon": [Interval(Real, 0, None, closed="right"), None],
         "inherent_epsilon": [Interval(Real, 0, None, closed="right"), None],
         "count_clip": [Interval(Real, 0, None, closed="right"), None],
-        "doc_topic_prior": [*PRIOR, "array-like"],
-        "topic_word_prior": PRIOR,
         "return_trace": ["boolean"],
-        "n_jobs": THREADS,
-        "random_state": SEED,
         "verbose": ["verbose"],
     }
 

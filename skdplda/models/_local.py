@@ -18,9 +18,6 @@ from skdplda._checks import effective_n_jobs
 from skdplda._kernels._reports import positions
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import (
-    PRIOR,
-    SEED,
-    THREADS,
     Interval,
     StrOptions,
     check_counts,
@@ -171,6 +168,7 @@ class LocalPrivateLDA(BaseTopicModel):
     _beside_released = {"bit_guarantee_": KNOWN, "n_batches_": KNOWN}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
+        **BaseTopicModel._parameter_constraints,
         "n_components": [Interval(Integral, 1, 65533, closed="both")],
         "epsilon": [Interval(Real, 0, None, closed="right"), None],
         "epsilon_unit": [StrOptions({"bit", "document"})],
@@ -178,12 +176,8 @@ class LocalPrivateLDA(BaseTopicModel):
         "input": [StrOptions({"counts", "reports"})],
         "reconstruction": [StrOptions({"likelihood", "bayes", "moment"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "doc_topic_prior": [*PRIOR, "array-like"],
-        "topic_word_prior": PRIOR,
         "correlation": [Interval(Real, 0, 1, closed="both")],
         "prior_weight": [Interval(Real, 0, 1, closed="both"), None],
-        "n_jobs": THREADS,
-        "random_state": SEED,
         "verbose": ["verbose"],
     }
 

@@ -9,6 +9,7 @@ import warnings
 from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -274,7 +275,7 @@ def _periods_of(timestamps, edges):
             period = np.full(len(times), -1, np.int64)
             period[inside] = edges.searchsorted(times[inside].as_unit(edges.unit), side="right") - 1
             return period
-    read, borders = _time if dates else _number, list(edges)
+    read, borders = partial(pd.to_datetime, utc=True) if dates else float, list(edges)
     return _each(timestamps, lambda time: _place(read(time), borders))
 
 
@@ -303,16 +304,6 @@ def _each(values, row_of):
             except Exception:  # whatever it is: one document's value must not decide whether there is a release
                 rows[d] = -1
     return rows
-
-
-def _time(value):
-    """Return a time in UTC."""
-    return pd.to_datetime(value, utc=True)
-
-
-def _number(value):
-    """Return a number."""
-    return float(value)
 
 
 def _place(value, borders):

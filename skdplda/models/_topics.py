@@ -180,9 +180,9 @@ class TopicsMixin:
             As from :func:`scipy.cluster.hierarchy.linkage`; :func:`scipy.cluster.hierarchy.dendrogram` draws it.
         """
         check_is_fitted(self)
-        if len(self.topic_word_) < 2:
+        if self._n_features_out < 2:
             return np.empty((0, 4))
-        return linkage(squareform(topic_distances(self.topic_word_), checks=False), "average")
+        return linkage(squareform(topic_distances(self), checks=False), "average")
 
     def rename_topics(self, names: Any) -> Self:
         """Call topics by names, in every table, picture, card and release.
@@ -413,9 +413,13 @@ class TopicsMixin:
         """Return the words of the columns, or None."""
         return getattr(self, "feature_names_in_", getattr(self, "_words_of_columns", None))
 
+    def _check_words(self):
+        """Raise an error unless the model is fitted, and knows words."""
+        check_is_fitted(self)
+
     def _names_of_words(self, feature_names):
         """Return a name for each column, of shape (n_words,)."""
-        check_is_fitted(self)
+        self._check_words()
         n_words = self.topic_word_.shape[1]
         if feature_names is None:
             feature_names = self._vocabulary()

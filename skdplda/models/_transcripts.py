@@ -2,7 +2,6 @@
 
 import json
 import os
-import zipfile
 from dataclasses import replace
 from io import BytesIO
 from os import PathLike
@@ -11,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from skdplda._checks import is_integer, is_real
-from skdplda._files import DAMAGE, check_writable, fingerprint, read_array, read_stored, whole_file
+from skdplda._files import DAMAGE, check_writable, fingerprint, read_arrays, write_arrays
 from skdplda._validation import check_memory
 from skdplda.privacy import PrivacyGuarantee, Spending, Status, is_of_package, stated_guarantee
 from skdplda.rounds._adaptive import Knowledge
@@ -103,8 +102,7 @@ def transcript_of(estimator, guarantee, transcript, spending, data, table_key):
 def keep_transcript(path, header, arrays):
     """Write a transcript of a model that is fitted already: where that fails, what was paid for is not lost."""
     try:
-        with whole_file(path) as file:
-            np.savez(file, header=np.array(json.dumps(header)), **arrays)
+        write_arrays(path, header, arrays)
     except OSError as error:
         raise OSError(
             error.errno,
@@ -132,9 +130,7 @@ def _is_of_plan(guarantee, own, prior):
 def _read(path):
     """Return the header and the arrays of a transcript."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            arrays = {name.removesuffix(".npy"): read_array(part) for name, part in read_stored(archive).items()}
-        header = json.loads(str(arrays.pop("header")))
+        header, arrays = read_arrays(path)
         if (header["format"], header["version"]) != (FORMAT, VERSION):
             raise ValueError(f"it is not of format {FORMAT} version {VERSION}")
         answers = [arrays[f"a_{number}"] for number in range(len(header["multipliers"]))]

@@ -44,7 +44,7 @@ from skdplda.privacy import (
     Spending,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import GAMMA_SHAPE, Knowledge
+from skdplda.rounds._adaptive import GAMMA_SHAPE
 from skdplda.rounds._bounds import NORM_BOUND, shortened
 from skdplda.rounds._loop import converse, rounds_of
 from skdplda.rounds._prices import BOUND_IN_TOKENS, VariationalPrice
@@ -69,19 +69,9 @@ CUT = "the tokens kept of different documents are drawn independently"
 class Stream:
     """A stream of `partial_fit` between two steps.
 
-    Parameters
-    ----------
-    run : str
-        Its name, which all copies have.
-    settings : str
-        Digest of what must not change.
-    key : bytes or None
-        Secret from which all of its noise is derived, so that a step that is repeated is the same release. None at the
-        end.
-    n_done : int, default=0
-        Steps taken.
-    table : ndarray of shape (n_words, n_components) or None, default=None
-        As released so far.
+    All copies have its name, `run`. `settings` is a digest of what must not change. All of its noise is derived from
+    `key`, so that a step that is repeated is the same release; None at the end. `table`, (n_words, n_components), is as
+    released so far.
     """
 
     run: str
@@ -542,10 +532,8 @@ class VIPSLDA(BaseRoundsModel):
         return self._private_batch(plan) and self.max_norm is None
 
     def _make_e_step(self, plan, randomness, data):
-        alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)
+        alpha, beta, remember = self._first_alpha(), self._topic_word_prior(), self._remembers(plan, data)
         infers = self._which_inferred()
-        if infers[0] and not self._adaptive():  # not that of an earlier fit
-            alpha = np.full(self.n_components, FIRST_PRIOR)
         if self._infers_without_noise():
             priors = ExpectedPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
         elif plan.noiseless and self.learning_method == "batch":
@@ -593,31 +581,12 @@ class VIPSLDA(BaseRoundsModel):
             steps = self.learning_offset, self.learning_decay
             return OnlineTables(shape, self._rate(), key, bound, *steps, GAMMA_SHAPE, plan.deviation(0))
         if self._adaptive():
-            options = {"n_rounds": self.max_iter, "prior": data.prior, "first_prior": self._first_prior()}
-            return Knowledge(shape, plan, key, **options)
+            return self._knowledge(plan, key, data)
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, self._weighted(plan))
 
 
 def sampled_share(sampling_rate, batch_size, nominal_size):
-    """Return the probability that a document (user) takes part in a step.
-
-    Parameters
-    ----------
-    sampling_rate : float or None
-        That probability.
-    batch_size, nominal_size : int or None
-        In its place: documents of a step, and of the corpus.
-
-    Returns
-    -------
-    share : float
-        1 if nothing is given.
-
-    Raises
-    ------
-    ValueError
-        If they contradict each other, or one is missing.
-    """
+    """Return the probability that a document (user) takes part in a step, as given, or from documents; else 1."""
     if batch_size is None:
         return 1.0 if sampling_rate is None else float(sampling_rate)
     if sampling_rate is not None:

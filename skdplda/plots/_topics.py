@@ -1,12 +1,12 @@
 """What the topics are: their most relevant words, and how far they are from each other."""
 
 from textwrap import fill
-from unicodedata import east_asian_width
 
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from skdplda._texts import wide
 from skdplda.metrics import apart, topic_distances, topic_map
 from skdplda.plots._style import BLUE, FAINT, literal, names_of_topics, new_axes, of_all_scripts, set_title, titled
 
@@ -361,10 +361,7 @@ class TopicDistanceDisplay:
         boxes = np.stack(
             [np.maximum(letters, 2 * radius), 2 * radius + LINE * np.array([*map(len, lines)]) + 4], axis=1
         )
-        span = np.maximum(np.ptp(places, axis=0), 1e-9)
-        middle = (places.max(axis=0) + places.min(axis=0)) / 2
-        scale = min((width - boxes[:, 0].max()) / span[0], 0.8 * width / span[1])
-        at, height = apart((places - middle) * scale * [1, -1] + [width / 2, 0], boxes, width)
+        at, height = apart(places, boxes, width, 0.8)
         tops = at[:, 1] - boxes[:, 1] / 2 + radius
         ax.scatter(at[:, 0], tops, s=(2 * radius) ** 2, color=BLUE, alpha=0.35, edgecolors=BLUE)
         for topic, (x, y) in enumerate(zip(at[:, 0], tops, strict=True)):
@@ -374,11 +371,6 @@ class TopicDistanceDisplay:
         ax.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[], aspect="equal")
         ax.spines[:].set_visible(False)
         return height
-
-
-def wide(text):
-    """Return how many letters a text is wide; those of Chinese, Japanese and Korean are twice as wide."""
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _short(name):

@@ -29,8 +29,8 @@ from skdplda.privacy._events import (
     selection_event,
     zcdp_event,
 )
-from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible
-from skdplda.privacy._hidden_seeds import HiddenSeedsMixin
+from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, doubted
+from skdplda.privacy._hidden_seeds import HiddenSeedsMixin, is_seed
 from skdplda.privacy._mechanisms import (
     MECHANISMS,
     MOST_DRAWS,
@@ -66,7 +66,7 @@ from skdplda.privacy._partition import (
 from skdplda.privacy._randomness import Randomness, is_guessable_seed, seeded_guarantee
 from skdplda.privacy._released import COLUMNS, CURATOR, KNOWN, check_released
 from skdplda.privacy._spending import Spending
-from skdplda.privacy._statement import check_code, right_of_100, round_up, statement_rows
+from skdplda.privacy._statement import check_code, protects, right_of_100, round_up, statement_rows
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 

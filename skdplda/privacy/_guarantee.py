@@ -386,6 +386,12 @@ class PrivacyGuarantee:
         return f"PrivacyGuarantee(epsilon={round_up(self.epsilon)}, delta={round_up(self.delta)}, {words})"
 
 
+def doubted(guarantee: PrivacyGuarantee, *reasons: str) -> PrivacyGuarantee:
+    """Return a guarantee that is claimed at most, for its own reason and for these."""
+    status = Status.CLAIMED if guarantee.status == Status.PROVEN else guarantee.status
+    return replace(guarantee, status=status, reason="; ".join(filter(None, (guarantee.reason, *reasons))))
+
+
 ONE_EACH = "Keep a ledger for each"
 ADVICE = {
     "unit": f"Give the user of each document (groups, --users) to all fits or to none. {ONE_EACH} unit.",

@@ -62,15 +62,16 @@ class HiddenSeedsMixin:
         return not any(name.endswith("_") and not name.startswith("_") for name in vars(self))
 
 
-def _is_seed(name: str) -> bool:
+def is_seed(name: str) -> bool:
+    """Whether a parameter, maybe of a nested estimator, is a random_state."""
     return name.rpartition("__")[2] == "random_state"
 
 
 def _hidden(name: str, value: Any) -> Any:
     """Return a parameter, a secret seed as one that does not show itself."""
-    if _is_seed(name) and isinstance(value, str) and len(value) >= LEAST_BYTES:
+    if is_seed(name) and isinstance(value, str) and len(value) >= LEAST_BYTES:
         return value if isinstance(value, SecretText) else SecretText(value)
-    if not (_is_seed(name) and is_secret_seed(value)) or isinstance(value, (SecretBytes, SecretInteger)):
+    if not (is_seed(name) and is_secret_seed(value)) or isinstance(value, (SecretBytes, SecretInteger)):
         return value
     return SecretBytes(value) if isinstance(value, bytes) else SecretInteger(value)
 
@@ -82,12 +83,12 @@ def _digest(seed: Any) -> str:
 
 def _forgotten(name: str, value: Any, left: Any = lambda seed: None) -> Any:
     """Return a part of a state without secret seeds, those of estimators in it that are not fitted included."""
-    if _is_seed(name) and is_secret_seed(value):
+    if is_seed(name) and is_secret_seed(value):
         return left(value)
     if hasattr(value, "get_params") and not isinstance(value, type):
         from sklearn.base import clone
 
         known = value.get_params().items()
-        secret = {inner: None for inner, held in known if _is_seed(inner) and is_secret_seed(held)}
+        secret = {inner: None for inner, held in known if is_seed(inner) and is_secret_seed(held)}
         return clone(value).set_params(**secret) if secret and not name.endswith("_") else value
     return value

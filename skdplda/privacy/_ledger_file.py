@@ -6,14 +6,13 @@ two whole, and the last whole one has all that `write` has returned from.
 """
 
 import fcntl
-import glob
 import hashlib
 import json
 import os
-import secrets
 from contextlib import suppress
 from threading import RLock
 
+from skdplda._files import PRIVATE, partial_file, remove_partial
 from skdplda._types import Function
 from skdplda.privacy._guarantee import read_json
 
@@ -51,7 +50,7 @@ class LedgerFile:
     def __init__(self, path: str, begin: Function, read: Function) -> None:
         self._path, self._begin, self._read = path, begin, read
         self._forget()
-        self._remove_litter()
+        remove_partial(path)
 
     def _forget(self, file=-1):
         if file >= 0:
@@ -153,11 +152,8 @@ class LedgerFile:
 
     def _make(self, content):
         """Make the file, whole or not at all, unless another process has made it meanwhile."""
-        folder, name = os.path.split(self._path)
-        partial = os.path.join(folder, f".{name}.{secrets.token_hex(16)}.partial")
-        self._file = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        partial, self._file = partial_file(self._path, PRIVATE)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)  # shows others that it is no litter
             self._put(content, 0)
             with suppress(FileExistsError, FileNotFoundError):  # made, or taken for litter, meanwhile: try again
                 os.link(partial, self._path)
@@ -165,17 +161,11 @@ class LedgerFile:
             with suppress(FileNotFoundError):
                 os.remove(partial)
             self._unlock()
-        folder = os.open(folder, os.O_RDONLY)
+        folder = os.open(os.path.dirname(self._path), os.O_RDONLY)
         try:
             os.fsync(folder)  # the new name, too, must outlive a loss of power
         finally:
             os.close(folder)
-
-    def _remove_litter(self):
-        """Remove what processes that were killed have left."""
-        folder, name = os.path.split(self._path)
-        for litter in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.partial")):
-            _remove_if_free(litter)
 
 
 def _is_whole(content):
@@ -185,14 +175,3 @@ def _is_whole(content):
     except (ValueError, KeyError, TypeError):
         return False
     return True
-
-
-def _remove_if_free(path):
-    """Remove a file that nobody has locked."""
-    with suppress(OSError):
-        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.remove(path)
-        finally:
-            os.close(file)

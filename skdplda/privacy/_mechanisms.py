@@ -35,15 +35,15 @@ class Mechanism:
 
     name: str  # by which users choose it
     label: str  # its law, for statements
-    norm: int  # order, 1 or 2, of the norm in which the sensitivity must be bounded
     sampler: Function  # sampler(scale, shape, random_state, n_threads) returns integers
-    deviation: float  # standard deviation of the noise over its scale
     multiplier: Function  # multiplier(epsilon, delta, steps) returns that of each of equal releases, with exact noise
     event: Function  # event(multiplier, steps=1) returns what equal releases cost; 0 is no noise, inf no release
     log_cdf: Function | None  # log_cdf(k, scale) returns ln P(noise <= k), or less; None where it is not known
-    has_delta: bool  # whether it needs a positive delta
-    adds_precisions: bool  # whether releases of multipliers m cost what one of precision sum(1 / m**2) costs
-    is_sampled: bool  # whether it post-processes Gaussian noise, whose cost under Poisson sampling is known
+    norm: int = 2  # order, 1 or 2, of the norm in which the sensitivity must be bounded
+    deviation: float = 1.0  # standard deviation of the noise over its scale
+    has_delta: bool = True  # whether it needs a positive delta
+    adds_precisions: bool = True  # whether releases of multipliers m cost what one of precision sum(1 / m**2) costs
+    is_sampled: bool = False  # whether it post-processes Gaussian noise, whose cost under Poisson sampling is known
 
     def calibrate(
         self, epsilon: float, delta: float, precisions: Sequence[float], part: float = 1.0
@@ -128,47 +128,18 @@ def _discrete_gaussian_log_cdf(k, scale):
     return log_ndtr(k / scale) - np.where(k < 0, log1p(1 / (scale * math.sqrt(2 * math.pi))), 0.0)
 
 
-MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: mechanism
-    for mechanism in (
-        Mechanism(
-            "gaussian",
-            "rounded Gaussian",
-            norm=2,
-            sampler=rounded_gaussian,
-            deviation=1.0,
-            multiplier=calibrate_gaussian,
-            event=gaussian_event,
-            log_cdf=_gaussian_log_cdf,
-            has_delta=True,
-            adds_precisions=True,
-            is_sampled=True,
-        ),
-        Mechanism(
-            "laplace",
-            "discrete Laplace",
-            norm=1,
-            sampler=discrete_laplace,
-            deviation=math.sqrt(2),
-            multiplier=_laplace_multiplier,
-            event=laplace_event,
-            log_cdf=_laplace_log_cdf,
-            has_delta=False,
-            adds_precisions=False,
-            is_sampled=False,
-        ),
-        Mechanism(
-            "discrete-gaussian",
-            "discrete Gaussian",
-            norm=2,
-            sampler=discrete_gaussian,
-            deviation=1.0,
-            multiplier=_discrete_gaussian_multiplier,
-            event=_discrete_gaussian_event,
-            log_cdf=_discrete_gaussian_log_cdf,
-            has_delta=True,
-            adds_precisions=True,
-            is_sampled=False,
-        ),
-    )
-}
+_ALL = (
+    Mechanism(
+        "gaussian", "rounded Gaussian", rounded_gaussian, calibrate_gaussian, gaussian_event, _gaussian_log_cdf,
+        is_sampled=True,
+    ),
+    Mechanism(
+        "laplace", "discrete Laplace", discrete_laplace, _laplace_multiplier, laplace_event, _laplace_log_cdf,
+        norm=1, deviation=math.sqrt(2), has_delta=False, adds_precisions=False,
+    ),
+    Mechanism(
+        "discrete-gaussian", "discrete Gaussian", discrete_gaussian, _discrete_gaussian_multiplier,
+        _discrete_gaussian_event, _discrete_gaussian_log_cdf,
+    ),
+)  # fmt: skip
+MECHANISMS: dict[str, Mechanism] = {mechanism.name: mechanism for mechanism in _ALL}

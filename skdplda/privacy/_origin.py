@@ -10,7 +10,7 @@ from dataclasses import replace
 from inspect import signature
 from typing import Any
 
-from skdplda.privacy._guarantee import PrivacyGuarantee
+from skdplda.privacy._guarantee import PrivacyGuarantee, doubted
 from skdplda.privacy._units import Status
 
 PACKAGE = __name__.partition(".")[0]
@@ -88,9 +88,7 @@ def stated_guarantee(owner: Any, guarantee: PrivacyGuarantee) -> PrivacyGuarante
         return replace(guarantee, assumptions=(*guarantee.assumptions, *added)) if added else guarantee
     if not guarantee.epsilon < float("inf") or not (guarantee.status == Status.PROVEN or guarantee.reason):
         return guarantee
-    status = Status.CLAIMED if guarantee.status == Status.PROVEN else guarantee.status
-    said = f"{OUTSIDE} ({name} replaces {replaced})" if replaced else f"{OUTSIDE} ({name})"
-    return replace(guarantee, status=status, reason="; ".join(filter(None, (guarantee.reason, said))))
+    return doubted(guarantee, f"{OUTSIDE} ({name} replaces {replaced})" if replaced else f"{OUTSIDE} ({name})")
 
 
 def believed_guarantee(guarantee: PrivacyGuarantee) -> PrivacyGuarantee:

@@ -13,8 +13,7 @@ from skdplda._checks import is_integer, is_real
 from skdplda._types import Estimator, Seed
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.privacy._guarantee import PrivacyGuarantee
-from skdplda.privacy._units import Status
+from skdplda.privacy._guarantee import PrivacyGuarantee, doubted
 
 LEAST_BYTES = 16  # 128 bits: nobody tries that many seeds
 SECRET_SEED = "the seed (random_state) is secret, random and never reused"
@@ -42,12 +41,8 @@ def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> Priva
     guessable = [is_guessable_seed(random_state) for random_state in random_states if random_state is not None]
     if not guessable or not 0 < guarantee.epsilon < np.inf:
         return guarantee
-    assumptions = (*guarantee.assumptions, SECRET_SEED)
-    if not any(guessable):
-        return replace(guarantee, assumptions=assumptions)
-    status = Status.CLAIMED if guarantee.status == Status.PROVEN else guarantee.status
-    reason = "; ".join(filter(None, (guarantee.reason, Randomness.guessable)))
-    return replace(guarantee, assumptions=assumptions, status=status, reason=reason)
+    guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, SECRET_SEED))
+    return doubted(guarantee, Randomness.guessable) if any(guessable) else guarantee
 
 
 def _canonical(value):

@@ -81,8 +81,8 @@ def right_of_100(guarantee):
     Where nothing is proven by an event, the pair is all that is known.
     """
     epsilon, delta = min(guarantee.epsilon, 700.0), guarantee.delta
-    pair = min(1.0, (expm1(epsilon) + 2 * delta) / (exp(epsilon) + 1)) if _protects(guarantee) else 1.0
-    known = guarantee.event is not None and guarantee.status == "proven" and _protects(guarantee)
+    pair = min(1.0, (expm1(epsilon) + 2 * delta) / (exp(epsilon) + 1)) if protects(guarantee) else 1.0
+    known = guarantee.event is not None and guarantee.status == "proven" and protects(guarantee)
     whole = min(pair, guarantee.delta_at(0.0)) if known else pair
     return tuple(min(100, 50 + math.ceil(50 * variation * (1 + 2.0**-30))) for variation in (whole, pair))
 
@@ -103,7 +103,7 @@ def check_code(guarantee):
 
     Its class of accountant has the parts of the event; what the event leaves out is added.
     """
-    if guarantee.event is None or not _protects(guarantee):
+    if guarantee.event is None or not protects(guarantee):
         return ""
     lines = check_of(guarantee.event)
     if not lines:
@@ -121,7 +121,7 @@ def check_code(guarantee):
 
 def _numbers(guarantee):
     numbers = f"epsilon = {round_up(guarantee.epsilon)}, delta = {round_up(guarantee.delta)}"
-    if not _protects(guarantee):
+    if not protects(guarantee):
         return f"No privacy protection: {numbers}"
     numbers += " (rounded up)"
     if guarantee.event_delta:
@@ -129,7 +129,8 @@ def _numbers(guarantee):
     return numbers
 
 
-def _protects(guarantee):
+def protects(guarantee):
+    """Whether there is any promise in the numbers."""
     return guarantee.epsilon < math.inf and guarantee.delta < 1
 
 
@@ -206,7 +207,7 @@ def statement_rows(guarantee):
         "Reference": guarantee.reference or "not stated",
         "Check": check_code(guarantee),
     }
-    if not _protects(guarantee):
+    if not protects(guarantee):
         rows = {name: text for name, text in rows.items() if name not in MEANINGLESS} | {"Protected": "nothing"}
     return {name: text for name, text in rows.items() if text}
 

@@ -9,7 +9,8 @@ class _Word(StrEnum):
     @classmethod
     def _missing_(cls, value):
         names = ", ".join(repr(word.value) for word in cls)
-        raise ValueError(f"{cls._parameter()} must be one of {names}; got {value!r}")
+        parameter = {"PrivacyUnit": "unit", "TrustModel": "trust"}.get(cls.__name__, cls.__name__.lower())
+        raise ValueError(f"{parameter} must be one of {names}; got {value!r}")
 
 
 class PrivacyUnit(_Word):
@@ -27,10 +28,6 @@ class PrivacyUnit(_Word):
     USER = "user"  # all documents of one group
     BIT = "bit"  # the presence of one word in one report
 
-    @classmethod
-    def _parameter(cls):
-        return "unit"
-
 
 class Adjacency(_Word):
     """How two neighbouring data sets differ: by the presence of one unit, or by its content.
@@ -41,20 +38,12 @@ class Adjacency(_Word):
     ADD_REMOVE = "add-remove"
     REPLACE = "replace"
 
-    @classmethod
-    def _parameter(cls):
-        return "adjacency"
-
 
 class TrustModel(_Word):
     """Who sees raw text: a curator (central), or nobody but its author (local)."""
 
     CENTRAL = "central"
     LOCAL = "local"
-
-    @classmethod
-    def _parameter(cls):
-        return "trust"
 
 
 class Status(_Word):
@@ -63,7 +52,3 @@ class Status(_Word):
     PROVEN = "proven"  # a stated theorem covers exactly the released values
     CLAIMED = "claimed"  # published, but does not hold or is not proven
     DIAGNOSTIC = "diagnostic"  # a measurement, not a guarantee
-
-    @classmethod
-    def _parameter(cls):
-        return "status"

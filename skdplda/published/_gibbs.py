@@ -7,7 +7,7 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, check_memory, fit_context, tokens_of
+from skdplda._validation import Interval, check_counts, check_memory, fit_context, tokens_of
 from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
@@ -33,13 +33,9 @@ class BaseSequentialLDA(BaseTopicModel):
     _seeded_as = "PrivateCGSLDA"
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "n_components": [Interval(Integral, 1, 65534, closed="both")],
+        **BaseTopicModel._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "doc_topic_prior": [*PRIOR, "array-like"],
-        "topic_word_prior": [*PRIOR],
-        "n_jobs": THREADS,
-        "random_state": SEED,
     }
 
     def __init__(

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import log, total
-from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep, sequential_sweep_monitored
+from skdplda._kernels._sequential import sequential_sweep, sequential_sweep_monitored
+from skdplda._validation import tokens_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +33,7 @@ class _SequentialState:
 
     def __init__(self, X, n_components, doc_topic_prior, topic_word_prior, rng):
         n_docs, n_words = X.shape
-        starts = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])
-        self.doc_ptr = starts[X.indptr]
-        self.words = np.repeat(X.indices, X.data).astype(np.int32)
+        self.doc_ptr, self.words = tokens_of(X)
         self.topics = rng.integers(n_components, size=len(self.words), dtype=np.uint16)
         self.doc_topic = np.zeros((n_docs, n_components))
         self.docs = np.repeat(np.arange(n_docs), np.diff(self.doc_ptr))
@@ -99,43 +98,24 @@ def fit_published(
     topic_word_prior,
     max_iter,
     seed=None,
-    n_max=None,
-    callback=None,
     count_clip=np.inf,
     observer=None,
 ):
     """Fit LDA by sequential collapsed Gibbs sampling with a published form of privacy.
 
+    X has whole counts, `n_components` is below 65,536, and `mechanism` is a row of `ALL`: "inherent" is Algorithm 2 of
+    [1]_, whose monitor removes as many tokens as the longest document has at its document level; it does not use
+    `epsilon`. "laplace-first" and "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its Algorithm 1,
+    where `count_clip` is called C; "laplace-last" is that of [3]_, with one more sweep. Those that are fresh have noise
+    on a copy of the counts in each sweep, as Algorithm 3 of [2]_ records it.
+
+    `epsilon` is the paper's, which no proof supports: per count matrix and per noise addition for "laplace-first" and
+    "laplace-every", per draw for "laplace-last", per sweep's noise for "hybrid". The noise is the papers' continuous
+    Laplace noise of floating point numbers, whose low-order bits leak; the published form is what is asked for.
     Negative noisy counts stay in the running counts; each counts as 0 when a weight is computed.
 
-    Parameters
-    ----------
-    X : sparse array or matrix of shape (n_documents, n_words)
-        Non-negative integer counts.
-    n_components, max_iter : int
-        Number of topics, below 65,536; number of sweeps, without the extra one of "laplace-last".
-    mechanism : str
-        A row of `ALL`. "inherent" is Algorithm 2 of [1]_ and does not use `epsilon`; "laplace-first" and
-        "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its Algorithm 1; "laplace-last" is that of
-        [3]_. Those that are fresh have noise on a copy of the counts in each sweep, as Algorithm 3 of [2]_ records it.
-    epsilon : float, default=inf
-        The paper's parameter, which no proof supports: per count matrix and per noise addition for
-        "laplace-first" and "laplace-every", per draw for "laplace-last", per sweep's noise for "hybrid". `inf` means
-        no noise.
-    doc_topic_prior, topic_word_prior : float or array-like of shape (n_components,), float
-        Called alpha and beta in [1]_.
-    seed : int or None, default=None
-        `None` seeds the sampler and the noise from the operating system's entropy. The noise is the papers' continuous
-        Laplace noise of floating point numbers, whose low-order bits leak; the published form is what is asked for.
-    n_max : int or None, default=None
-        Number of tokens removed at the monitor's document level. `None` takes the longest document.
-    callback : callable, default=None
-        Called with the number of sweeps done, after each sweep.
-    count_clip : float, default=inf
-        For "hybrid": called C in [2]_.
-    observer : callable, default=None
-        Called after each sweep with what its adversary sees: the topic-word table (n_words, n_components) at the
-        sweep's start, after noise, and the topics of the tokens, in the order of documents and words. Copies.
+    `observer` is called after each sweep with what its adversary sees, as copies: the topic-word table (n_words,
+    n_components) at the sweep's start, after noise, and the topics of the tokens, in the order of documents and words.
 
     References
     ----------
@@ -146,19 +126,7 @@ def fit_published(
     .. [3] Zhu, Li, Zhou, Xiong and Yuan (2016). Privacy-preserving topic model for tagging recommender
        systems. Knowledge and Information Systems 46(1).
     """
-    if mechanism not in ALL:
-        raise ValueError(f"mechanism={mechanism!r} is unknown; it must be one of {', '.join(ALL)}.")
-    if not epsilon > 0:
-        raise ValueError(f"epsilon={epsilon!r} must be a number above 0, or inf for no noise.")
-    if not 0 < n_components < 2**16:
-        raise ValueError(f"n_components={n_components!r} must be between 1 and 65,535.")
-    if n_max is not None and not n_max >= 1:
-        raise ValueError(f"n_max={n_max!r} must be at least 1, or None for the longest document.")
-    if seed is not None and seed < 0:
-        raise ValueError(f"seed={seed!r} must be a non-negative integer, or None.")
     X = sp.csr_array(X, copy=True)
-    if not np.issubdtype(X.dtype, np.integer):
-        raise TypeError(f"X has dtype {X.dtype}; the counts must be integers.")
     X.sum_duplicates()
 
     rng = np.random.default_rng(seed)
@@ -166,10 +134,8 @@ def fit_published(
     state = _SequentialState(X, n_components, doc_topic_prior, topic_word_prior, rng)
     form, kernel, arguments, rows = ALL[mechanism], sequential_sweep, (), []
     if form.monitored:
-        longest = np.diff(state.doc_ptr).max(initial=0)
-        n_tokens = len(state.words)
-        kernel = sequential_sweep_monitored
-        arguments = longest if n_max is None else n_max, np.zeros(n_tokens), np.zeros(n_tokens)
+        kernel, losses = sequential_sweep_monitored, np.zeros((2, len(state.words)))
+        arguments = np.diff(state.doc_ptr).max(initial=0), *losses
     elif form.clipped:
         arguments = (count_clip,)
     for i in range(max_iter):
@@ -179,13 +145,11 @@ def fit_published(
         rows.append(state.sweep(kernel, key, i, *arguments))
         if observer is not None:
             observer(seen, state.topics.copy())
-        if callback is not None:
-            callback(i + 1)
     if form.fresh:
         state.count()
     if form.noise_of_last:
         noise = laplace(rng, form.noise_of_last / epsilon, (2, len(state.words)))
-        state.sweep(laplace_last_sweep, key, max_iter, *noise)
+        state.sweep(sequential_sweep, key, max_iter, np.inf, *noise)
     return PublishedFit(
         word_topic=np.ascontiguousarray(state.word_topic.T),
         monitor=_history(rows) if form.monitored else None,

@@ -77,52 +77,39 @@ def _markdown(model, content, marked):
     sound = guarantee.status == "proven" and math.isfinite(guarantee.epsilon)
     guaranteed = GUARANTEE if sound else "**No proven, finite privacy guarantee covers these topics.**"
     argument = ARGUMENTS[content["takes"][0]]
-    lines = [
-        f"# Topic model: {content['n_components']} topics over {content['n_words']:,} words",
-        "",
-        f"Fitted by {_plain(details.get('estimator', 'an unnamed estimator'))}. {guaranteed}",
-        "",
+    lines = [  # an empty one after each that ends in a new line
+        f"# Topic model: {content['n_components']} topics over {content['n_words']:,} words\n",
+        f"Fitted by {_plain(details.get('estimator', 'an unnamed estimator'))}. {guaranteed}\n",
         *(f"* {fact.title()}: {_plain(details[fact])}" for fact in FACTS if fact in details),
-        "",
-        "## Privacy",
-        "",
-        f"<pre>\n{html.escape(content['statement'], quote=False)}\n</pre>",
-        "",
-        "### Not protected",
-        "",
+        "\n## Privacy\n",
+        f"<pre>\n{html.escape(content['statement'], quote=False)}\n</pre>\n",
+        "### Not protected\n",
         *(f"* {_plain(item)}" for item in guarantee.not_covered),
         *(f"* {item}" for item in NOT_PROTECTED),
         "",
     ]
     if details.get("ledger"):
-        lines += ["### Released from the same data", "", *(f"* {_plain(line)}" for line in details["ledger"]), ""]
+        lines += ["### Released from the same data\n", *(f"* {_plain(line)}" for line in details["ledger"]), ""]
     rows = [_row(k, topic, words) for k, (topic, words) in enumerate(zip(content["topics"], marked, strict=True))]
     order = sorted(range(len(rows)), key=lambda k: bool(content["topics"][k]["noise"]))
     lines += [
-        "## Topics",
-        "",
+        "## Topics\n",
         "| topic | name | size | signal to noise | words, most relevant first |",
         "| ---: | --- | ---: | ---: | --- |",
         *(rows[k] for k in order),
-        "",
-        "Words in parentheses do not stand out of the noise in their topic. A topic whose signal to noise is below 1"
-        " holds more noise than topic, and comes last.",
-        "",
-        "## Use",
-        "",
+        "\nWords in parentheses do not stand out of the noise in their topic. A topic whose signal to noise is below 1"
+        " holds more noise than topic, and comes last.\n",
+        "## Use\n",
         "```python",
-        "from skdplda import load_released",
-        "",
+        "from skdplda import load_released\n",
         f"model = load_released(path{', tokenizer=...' if 'tokenizer' in (model.text_ or {}) else ''})",
         "print(model.privacy_guarantee_)",
         f"model.transform({argument})",
-        "```",
-        "",
-        f"SHA-256 of the values: `{content['sha256']}`. It tells damage; it is no signature.",
-        "",
+        "```\n",
+        f"SHA-256 of the values: `{content['sha256']}`. It tells damage; it is no signature.\n",
     ]
     if details.get("parameters"):
-        lines += ["## Parameters", "", "| name | value |", "| --- | --- |"]
+        lines += ["## Parameters\n", "| name | value |", "| --- | --- |"]
         lines += [f"| {name}, in all | {round_up(getattr(guarantee, name))} |" for name in ("epsilon", "delta")]
         for name, value in details["parameters"].items():
             alone, shown = "", value

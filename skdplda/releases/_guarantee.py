@@ -17,7 +17,7 @@ from skdplda._checks import is_integer
 from skdplda._types import Estimator
 from skdplda._validation import check_public_words, fitted_parameter, noted_groups
 from skdplda.exceptions import IncompatibleGuaranteeError
-from skdplda.privacy import PrivacyGuarantee, Status, believed_guarantee, is_covered, is_guessable_seed
+from skdplda.privacy import PrivacyGuarantee, believed_guarantee, doubted, is_covered, is_guessable_seed
 from skdplda.semantics import SemanticUnitVectorizer
 
 VECTORIZERS = (CountVectorizer, HashingVectorizer)
@@ -271,9 +271,7 @@ def _total(known, steps):
     if total.unit == "user" and len(known.parts) > 1:
         assumptions.append(f"the steps {' and '.join(map(repr, known.parts))} were given the same groups")
     if known.doubts:
-        status = Status.CLAIMED if total.status == Status.PROVEN else total.status
-        reason = "; ".join(part for part in (total.reason, *known.doubts) if part)
-        total = replace(total, status=status, reason=reason)
+        total = doubted(total, *known.doubts)
     return replace(
         total,
         assumptions=tuple(dict.fromkeys((*total.assumptions, *assumptions))),

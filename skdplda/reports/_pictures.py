@@ -1,9 +1,8 @@
 """The pictures of a page, as SVG: a map and a tree. Numbers and labels in, markup out."""
 
-from unicodedata import east_asian_width
-
 import numpy as np
 
+from skdplda._texts import wide
 from skdplda.metrics import apart
 from skdplda.reports._page import clean, escape
 
@@ -12,7 +11,7 @@ __all__ = ["topic_circles", "tree_picture"]
 WIDTHS = {"wide": 1000, "narrow": 340}  # of a picture in its own units, which are about pixels; one is shown
 ROW = 24  # height of a line of text
 LINE = 15  # of a label below a circle
-LETTER = 7.4  # about the width of a letter; those of Chinese, Japanese and Korean are twice as wide
+LETTER = 7.4  # about the width of a letter
 
 
 def _picture(kind, height, content, description):
@@ -31,7 +30,7 @@ def _line(x1, y1, x2, y2, kind):
 
 
 def _width(text):
-    return LETTER * sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+    return LETTER * wide(text)
 
 
 def _shortened(text, width):
@@ -60,10 +59,7 @@ def topic_circles(places, sizes, labels, numbers, tips, description):
         ]  # one line if it fits
         widths = np.array([max(map(_width, words), default=0) for words in lines])
         boxes = np.stack([np.maximum(widths, 2 * radius), 2 * radius + LINE * np.array([*map(len, lines)])], axis=1)
-        span = np.maximum(np.ptp(places, axis=0), 1e-9)
-        middle = (places.max(axis=0) + places.min(axis=0)) / 2
-        scale = min((width - boxes[:, 0].max()) / span[0], (0.45 if kind == "wide" else 1.1) * width / span[1])
-        at, height = apart((places - middle) * scale * [1, -1] + [width / 2, 0], boxes, width)
+        at, height = apart(places, boxes, width, 0.45 if kind == "wide" else 1.1)
         parts = []
         for topic, (x, y) in enumerate(at):
             top = y - boxes[topic, 1] / 2 + radius[topic]

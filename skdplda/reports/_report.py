@@ -1,6 +1,5 @@
 """The page of a model: what it shows, and in which words."""
 
-import math
 import os
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -17,7 +16,7 @@ from skdplda._files import whole_file
 from skdplda._types import PathLike
 from skdplda.metrics import topic_distances, topic_map
 from skdplda.models import LabelCounts
-from skdplda.privacy import right_of_100, statement_rows
+from skdplda.privacy import protects, right_of_100, statement_rows
 from skdplda.releases import flat_steps, release
 from skdplda.reports._page import element, escape, page, plain, section, table
 from skdplda.reports._pictures import topic_circles, tree_picture
@@ -207,11 +206,6 @@ class _Shown:
 
 def _label(number, name, noun):
     return f"{noun.title()} {number}" if name == f"topic_{number}" else f"{number} {name}"
-
-
-def protects(guarantee):
-    """Whether there is any promise in the numbers."""
-    return guarantee.epsilon < math.inf and guarantee.delta < 1
 
 
 def _summary(shown):

@@ -218,22 +218,10 @@ class Knowledge:
     signal decide; `prior` is a `WordPrior` or None; `first_prior` is the mean of the prior of topic proportions, if
     documents vote for a multiple of it at the end, or None.
 
-    Attributes
-    ----------
-    forget : float
-        Weight that a round of topics takes from all earlier ones in the model.
-    table : ndarray of shape (n_words, n_topics)
-        What the next round of topics starts from.
-    spent : list of float
-        Shares of the budget.
-    signal : float
-        That of a topic, over the noise that the whole budget would leave.
-    n_apart : int
-        Topics that are kept apart; the others have the word frequencies.
-    topics_pay : bool
-        Whether the model has topics.
-    prior_factor : float
-        What the prior of topic proportions is multiplied with; 1 where topics do not pay.
+    The next round of topics starts from `table`. `forget` is the weight that a round takes from all earlier ones in the
+    model; `spent` are shares of the budget; `signal` is that of a topic, over the noise that the whole budget would
+    leave. `n_apart` topics are kept apart, the others have the word frequencies. If `topics_pay`, the model has topics;
+    `prior_factor` multiplies the prior of their proportions, and is 1 where they do not pay.
     """
 
     def __init__(self, shape, plan, key, *, n_rounds=None, prior=None, first_prior=None):

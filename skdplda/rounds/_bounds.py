@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import mean, power, total
+from skdplda._checks import csr_of
 from skdplda._validation import unit_of_documents
 from skdplda.privacy import NORM_BOUND
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
@@ -364,9 +365,7 @@ def _cut(counts, bounds, most, left):
     for d in long:
         entries = slice(bounds[d], bounds[d + 1])
         data[entries] = left(d, np.cumsum(data[entries], dtype=np.int64))
-    cut = sp.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
-    cut.indptr, cut.indices = counts.indptr, counts.indices  # the constructor may narrow them
-    return cut
+    return csr_of(data, counts.indices, counts.indptr, counts.shape)
 
 
 def run_sums(counts, bounds):

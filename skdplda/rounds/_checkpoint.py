@@ -1,15 +1,13 @@
 """A fit in progress on disk: one file of arrays and a JSON header, written atomically, without pickle."""
 
-import json
 import math
 import os
 import re
-import zipfile
 
 import numpy as np
 
 from skdplda._checks import is_integer, is_real
-from skdplda._files import DAMAGE, PRIVATE, check_writable, read_array, read_stored, remove_partial, whole_file
+from skdplda._files import DAMAGE, PRIVATE, check_writable, read_arrays, remove_partial, write_arrays
 
 FORMAT = "skdplda.checkpoint"
 VERSION = 11
@@ -22,17 +20,14 @@ def save(path, header, arrays):
     It holds hidden state and the key of the noise, and is as private as the data: whoever reads it subtracts the noise
     of every round. It is readable by its owner only.
     """
-    header = json.dumps({"format": FORMAT, "version": VERSION, "arrays": sorted(arrays), **header})
-    with whole_file(path, PRIVATE) as file:
-        np.savez(file, header=np.array(header), **arrays)
+    header = {"format": FORMAT, "version": VERSION, "arrays": sorted(arrays), **header}
+    write_arrays(path, header, arrays, PRIVATE)
 
 
 def load(path):
     """Return (header, arrays) as saved; ValueError for a file that is no checkpoint, damaged, or of another version."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            found = {name.removesuffix(".npy"): read_array(part) for name, part in read_stored(archive).items()}
-        header = json.loads(str(found.pop("header")))
+        header, found = read_arrays(path)
     except (OSError, MemoryError, *DAMAGE) as error:
         raise ValueError(
             f"checkpoint must name a file that a fit has written, or none; {os.fspath(path)!r} is no checkpoint, or a"

@@ -187,36 +187,10 @@ def rounds_of(tables, n_rounds):
 def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_noise=None, **options):
     """Run a private fit: each answer is a sum with noise, of the scale that its share of the budget buys.
 
-    Parameters
-    ----------
-    strategy : generator
-        It yields an `Ask` and is sent the noisy sum.
-    e_step : EStep
-        Of all documents.
-    spending : Spending
-        The budget of the fit.
-    randomness : Randomness
-        Of this fit.
-    n_threads : int
-        The result does not depend on it.
-    before_noise : callable, default=None
-        Called with a digest of each sum, keyed by the secret of the fit; may raise.
-    **options
-        As `transcript`, `before_release`, `callback` and `verbose` of `talk`.
-
-    Returns
-    -------
-    model : object
-        What the strategy returns.
-
-    Raises
-    ------
-    TypeError
-        If the E-step returns what is no `Bounded`.
-    ValueError
-        If the transcript is of another fit, or contributions are not bounded in the norm that the noise needs.
-    RuntimeError
-        If the strategy asks for more than the budget.
+    The strategy yields an `Ask`, is sent the noisy sum, and returns the model. `before_noise` is called with a digest
+    of each sum, keyed by the secret of the fit, and may raise. `options` are those of `talk`. The number of threads
+    does not change the result. Raises for a sum that is no `Bounded`, or bounded in another norm than the noise needs,
+    for a transcript of another fit, and for more than the budget.
     """
 
     def answer(ask, number):

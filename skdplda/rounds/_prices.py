@@ -40,28 +40,14 @@ PRIVATE_ROUNDS = 20
 
 @dataclass(frozen=True)
 class RoundsPrice:
-    """The price of a fit by private rounds; a subclass has what its E-step adds.
+    """The price of a fit by private rounds; a subclass has what its E-step adds."""
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Target of the whole fit.
-    max_iter : int or None, default=None
-        Rounds of topics; None for the default.
-    mechanism : str, default="gaussian"
-        One of `skdplda.privacy.MECHANISMS`.
-    sampling_rate : float, default=1.0
-        Probability that a unit takes part in a round.
-    plain : bool, default=True
-        Whether the fit has the default form in all else, so that releases may divide the budget.
-    """
-
-    epsilon: float
+    epsilon: float  # of the whole fit, as delta
     delta: float
-    max_iter: int | None = None
-    mechanism: str = "gaussian"
-    sampling_rate: float = 1.0
-    plain: bool = True
+    max_iter: int | None = None  # rounds of topics; None for the default
+    mechanism: str = "gaussian"  # one of `skdplda.privacy.MECHANISMS`
+    sampling_rate: float = 1.0  # probability that a unit takes part in a round
+    plain: bool = True  # whether the fit has the default form in all else, so that releases may divide the budget
 
     exact_rounds: ClassVar[int]
 

@@ -184,14 +184,9 @@ class VectorVotes(Votes):
 
     A document's vote is the sum of the products of its words' vectors in pairs, over that of each with itself, in
     [-1, 1], less DOUBT; and that over the root of n_sets.
-
-    Parameters
-    ----------
-    sets : tuple of ndarray of shape (n_words, n_dimensions)
-        Public vectors of words, times their weights.
     """
 
-    sets: Any
+    sets: Any  # public vectors of words, times their weights: arrays (n_words, n_dimensions)
     kind = "vector_votes"
     lemma = "adaptive, Lemma 2"
 
@@ -215,18 +210,10 @@ class VectorVotes(Votes):
 
 @dataclass(frozen=True, eq=False)
 class VectorSums(Query):
-    """Outer products of a document's direction and its division among clusters, (n_dimensions, n_clusters).
+    """Outer products of a document's direction and its division among clusters, (n_dimensions, n_clusters)."""
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_words, n_dimensions)
-        Public vectors of words, times their weights.
-    centres : ndarray of shape (n_dimensions, n_clusters)
-        Of length 1.
-    """
-
-    vectors: Any
-    centres: Any
+    vectors: Any  # public ones of words, times their weights, (n_words, n_dimensions)
+    centres: Any  # of length 1, (n_dimensions, n_clusters)
     kind = "vectors"
     lemma = "adaptive, Lemma 3"
 
@@ -250,19 +237,11 @@ class VectorSums(Query):
 
 @dataclass(frozen=True, eq=False)
 class ClusterCounts(Query):
-    """The first topic-word counts, in which all words of a document have its clusters as topics.
+    """The first topic-word counts, in which all words of a document have its clusters as topics."""
 
-    Parameters
-    ----------
-    vectors, centres
-        As in `VectorSums`.
-    word_weights : ndarray of shape (n_words,)
-        Of words in a contribution.
-    """
-
-    vectors: Any
+    vectors: Any  # as in `VectorSums`
     centres: Any
-    word_weights: Any
+    word_weights: Any  # in a contribution, (n_words,)
     kind = "clusters"
     lemma = "adaptive, Lemma 4"
 
@@ -312,23 +291,13 @@ class TopicVotes(Votes):
     """Votes whether topics explain documents better than word frequencies do.
 
     Documents judge by words that they hold out, and by topics without what they have added to these themselves.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_words, n_topics)
-        The public table, in norms of a contribution.
-    left : ndarray of shape (n_words, at most n_topics)
-        What of a contribution to a cell is left in the table, but for the last topics, which are the word frequencies.
-    word_weights : ndarray of shape (n_words,)
-        Of words in a contribution.
-    blend : float, default=1.0
-        Part of the topics in a mixture with the word frequencies, which votes are about.
     """
 
-    table: Any
+    table: Any  # the public one, (n_words, n_topics), in norms of a contribution
+    # What of a contribution to a cell is left in the table, but for the last topics, which are the word frequencies.
     left: Any
-    word_weights: Any
-    blend: float = 1.0
+    word_weights: Any  # in a contribution, (n_words,)
+    blend: float = 1.0  # part of the topics in a mixture with the word frequencies, which votes are about
     kind = "votes"
     lemma = "adaptive, Lemma 2"
     shape = (1, 1)
@@ -344,18 +313,11 @@ class PriorVotes(Votes):
     """Votes for priors of topic proportions, and for no topics: nats that documents gain over the first prior.
 
     Votes are for the other priors, and at last for word frequencies alone, as a prior without end would say.
-
-    Parameters
-    ----------
-    table, left, word_weights
-        As in `TopicVotes`.
-    priors : ndarray of shape (n_votes,)
-        Of the proportion of each topic.
     """
 
-    table: Any
+    table: Any  # as in `TopicVotes`, with `left` and `word_weights`
     left: Any
-    priors: Any
+    priors: Any  # of the proportion of each topic, (n_votes,)
     word_weights: Any
     kind = "priors"
     lemma = "adaptive, Lemma 7"

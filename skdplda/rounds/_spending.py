@@ -284,24 +284,10 @@ class BudgetPlan(NoisePlan):
 
     @classmethod
     def of(cls, epsilon: float, delta: float, least_share: float) -> "BudgetPlan":
-        """Return the plan that spends epsilon and delta.
+        """Return the plan that spends epsilon and delta, both finite, on releases of `least_share` or more.
 
-        Parameters
-        ----------
-        epsilon, delta : float
-            Target, finite.
-        least_share : float
-            The smallest share of a release.
-
-        Returns
-        -------
-        plan : BudgetPlan
-            Its event costs at most the target, the samplers' numerical error included.
-
-        Raises
-        ------
-        ValueError
-            For a delta that is too small, or an epsilon that needs more noise than the samplers draw.
+        Its event costs at most the target, the samplers' numerical error included. Raises ValueError for a delta that
+        is too small, or an epsilon that needs more noise than the samplers draw.
         """
         plan = NoisePlan.calibrate("gaussian", epsilon, delta, 1)
         replace(plan, multipliers=(plan.multipliers[0] / math.sqrt(least_share),))._checked_scale(epsilon)
