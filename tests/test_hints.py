@@ -10,7 +10,15 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from skdplda import PCTD, VIPSLDA, PrivacyGuarantee, PrivacyLeakWarning, PrivateCGSLDA, ReleasedTopicModel
+from skdplda import (
+    PCTD,
+    VIPSLDA,
+    DPCountVectorizer,
+    PrivacyGuarantee,
+    PrivacyLeakWarning,
+    PrivateCGSLDA,
+    ReleasedTopicModel,
+)
 
 HINTS = {
     "evaluate_every": "a stopping rule on training data would be a release",
@@ -37,6 +45,13 @@ def test_a_parameter_of_another_package_is_explained(name):
         with pytest.raises(TypeError, match=f"{kind.__name__} has no parameter '{name}': ") as caught:
             kind(**{name: 1})
         assert HINTS[name] in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "said"), [("max_features", "write max_words"), ("min_df", "without noise")])
+def test_a_parameter_of_the_vectorizer_of_scikit_learn_is_explained(name, said):
+    with pytest.raises(TypeError, match=f"DPCountVectorizer has no parameter '{name}': .*{said}"):
+        DPCountVectorizer(**{name: 2})
+    assert clone(DPCountVectorizer(epsilon=2.0)).get_params()["epsilon"] == 2.0
 
 
 def test_an_error_of_a_property_is_the_one_that_is_raised():

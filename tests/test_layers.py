@@ -18,6 +18,7 @@ LAYERS = [  # packages and modules of each layer, lowest first; one that is in n
         "_reading",
         "_texts",
         "_files",
+        "_hints",
         "_optional",
         "_warnings",
         "exceptions",

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from skdplda._arithmetic import total
 from skdplda._checks import check_prior, effective_n_jobs
 from skdplda._files import fingerprint
+from skdplda._hints import HintsMixin
 from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._texts import words_of
 from skdplda._types import ArrayLike, Matrix
@@ -42,7 +43,6 @@ from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._votes import voted_factor
 from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
-from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.models._transcripts import TranscriptMixin, check_transcript, keep_transcript, transcript_of

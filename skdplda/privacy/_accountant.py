@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 FORMAT = "skdplda.PrivacyAccountant"
 VERSION = 3
+PLANNED = "Fits of one model or pipeline, planned together, cost less than one after the other"
 ADVICE = {
     "basic": "",
-    "gaussian": ". The ledger adds up the precision of Gaussian noise, since its first guarantee; what is planned in"
-    " advance costs less as one composed guarantee, or choose rule='renyi', for noise of several kinds, or 'basic' for"
-    " a new ledger",
-    "renyi": ". The ledger adds up Renyi divergences, since its first guarantee; what is planned in advance costs less"
-    " as one composed guarantee, or choose rule='basic' for a new ledger",
+    "gaussian": ". The ledger adds up the precision of Gaussian noise: a smaller epsilon may fit. For noise of several"
+    f" kinds begin a ledger with rule='renyi', or 'basic'. {PLANNED}",
+    "renyi": ". The ledger adds up Renyi divergences: a smaller epsilon may fit, or begin a ledger with rule='basic'."
+    f" {PLANNED}",
 }
 TEXTS = ("label", "date", "fitted", "run", "part")  # of an entry
 PARTS = "skdplda theory guide, the ledger, Theorem 5"

@@ -124,6 +124,10 @@ def privacy_guarantee(
         ...
     ValueError: step 'countvectorizer' (CountVectorizer) voids the guarantee: max_features=2 ...
     """
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"estimator must be an instance; got the class {estimator.__name__}: write {estimator.__name__}()."
+        )
     steps = flat_steps(estimator)
     known = Known(_is_fitted(estimator, steps), groups or _wants_groups(estimator), trusted)
     for name, step in steps:

@@ -7,6 +7,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._checks import is_integer
+from skdplda._hints import hinting
 from skdplda._reading import SKLEARN_PATTERN, ReadTexts, count_words, read_texts
 from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, NamedCounts, WordColumnsMixin, check_texts, hint_at_clauses
 from skdplda._types import ArrayLike, Function, Iterator, Seed
@@ -31,6 +32,15 @@ TEXT_PARAMETERS = (
     "binary",
     "dtype",
 )
+
+
+COUNTING = "it counts documents without noise; leave it out, or name stop_words"
+HINTS = {  # for parameters of CountVectorizer
+    "max_features": "write max_words",
+    "min_df": COUNTING,
+    "max_df": COUNTING,
+    "vocabulary": "write public_vocabulary",
+}
 
 
 class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
@@ -431,3 +441,6 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         except ValueError as error:
             raise ValueError(f"{error}.") from None
         return sorted(words)
+
+
+DPCountVectorizer.__init__ = hinting(DPCountVectorizer.__init__, HINTS)

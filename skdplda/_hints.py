@@ -35,7 +35,7 @@ class HintsMixin:
         """Give the constructor its hints."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
-            cls.__init__ = _hinting(cls.__init__)
+            cls.__init__ = hinting(cls.__init__)
         for name, request in list(vars(cls).items()):
             if name.startswith("set_") and name.endswith("_request") and not isinstance(request, _BriefRequest):
                 setattr(cls, name, _BriefRequest(request, name.removeprefix("set_").removesuffix("_request")))
@@ -69,8 +69,8 @@ class _BriefRequest:
         return found
 
 
-def _hinting(init):
-    """Return the constructor, whose error for a parameter of another package says what to write here."""
+def hinting(init, hints=PARAMETERS):
+    """Return a constructor, whose error for a parameter of another package says what to write here."""
 
     @wraps(init)
     def __init__(self, *values, **parameters):
@@ -78,8 +78,8 @@ def _hinting(init):
             init(self, *values, **parameters)
         except TypeError as error:
             found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-            if found is None or found[1] not in PARAMETERS:
+            if found is None or found[1] not in hints:
                 raise
-            raise TypeError(f"{type(self).__name__} has no parameter {found[1]!r}: {PARAMETERS[found[1]]}.") from None
+            raise TypeError(f"{type(self).__name__} has no parameter {found[1]!r}: {hints[found[1]]}.") from None
 
     return __init__
