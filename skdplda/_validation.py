@@ -399,7 +399,9 @@ def check_counts(estimator, X, *, reset, copy=True):
     counts = sp.csr_array((data, indices, X.indptr), shape=X.shape)
     counts.indptr, counts.indices = X.indptr.astype(np.int64), indices  # the constructor may narrow or widen them
     if reset:
-        estimator._words_of_columns = words
+        vars(estimator).pop("_words_of_columns", None)
+        if words is not None:
+            estimator._words_of_columns = words
     return counts
 
 

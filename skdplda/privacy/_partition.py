@@ -375,11 +375,11 @@ def _escape(plan, round_, threshold, n_words, first, other):
 
         def log_hidden(weight):  # noise in [-threshold, threshold]: only its largest value lifts a count of 1 above
             if not threshold:
-                return -1000.0  # no noise: a word that is used passes, and e**-1000 is 0
+                return -1000.0  # no noise: a word that is used passes
             below, within = -expm1(-1 / scale), -expm1(-threshold / scale)  # also where the scale is huge
             return log1p(-exp(-threshold / scale) * below / (below + 2 * exp(-1 / scale) * within))
 
-    return -expm1(log_hidden(first) + (n_words - 1) * log_hidden(other))
+    return -expm1(log_hidden(first) + (n_words - 1) * np.maximum(log_hidden(other), -1000.0))  # e**-1000 is 0
 
 
 def _least(safe):
