@@ -1147,7 +1147,7 @@ MUTANTS = [
     ),
     Mutant(
         "only the first new word counts",
-        "return -expm1(log_hidden(first) + (n_words - 1) * log_hidden(other))",
+        "return -expm1(log_hidden(first) + (n_words - 1) * np.maximum(log_hidden(other), -1000.0))",
         "return -expm1(log_hidden(first) + 0 * n_words * log_hidden(other))",
         "new words pass more often than delta says",
         "test_partition test_vocabulary",

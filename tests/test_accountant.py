@@ -168,9 +168,7 @@ def test_a_ledger_keeps_the_rule_of_its_first_guarantee():
     ledger.spend(gaussian(6.0, 1e-6))
     for _ in range(8):
         ledger.spend(gaussian(6.0, 1e-6))
-    with pytest.raises(
-        BudgetExceededError, match=r"adds up the precision of Gaussian noise.*rule='renyi', or 'basic'"
-    ):
+    with pytest.raises(BudgetExceededError, match=r"adds up the precision of Gaussian noise.*rule='renyi', or 'basic'"):
         ledger.spend(gaussian(1.5, 1e-6))
 
 
