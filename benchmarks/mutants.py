@@ -176,8 +176,8 @@ MUTANTS = [
     ),
     Mutant(
         "slack not taken from delta",
-        "return epsilon, delta - slack",
-        "return epsilon, delta",
+        "return target, delta - slack",
+        "return target, delta",
         "the samplers' numerical error is not paid for",
         ROUNDS,
     ),

@@ -368,7 +368,7 @@ def check_counts(estimator, X, *, reset, copy=True):
     TypeError for what lies on workers; ValueError for NaN, infinity, negative counts, no documents, no words, or a
     sparse matrix whose arrays do not describe one.
     """
-    words = words_of(X)
+    words = words_of(X) if reset else None
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
             f"{type(estimator).__name__} takes these data as a matrix in memory; got {kind_of(X)}, which is on"
@@ -399,10 +399,15 @@ def check_counts(estimator, X, *, reset, copy=True):
     counts = sp.csr_array((data, indices, X.indptr), shape=X.shape)
     counts.indptr, counts.indices = X.indptr.astype(np.int64), indices  # the constructor may narrow or widen them
     if reset:
-        vars(estimator).pop("_words_of_columns", None)
-        if words is not None:
-            estimator._words_of_columns = words
+        note_words(estimator, words)
     return counts
+
+
+def note_words(estimator, words):
+    """Note the words that the columns of data have, in place of those of an earlier fit; None: they have none."""
+    vars(estimator).pop("_words_of_columns", None)
+    if words is not None:
+        estimator._words_of_columns = words
 
 
 def _bounded(values):

@@ -19,6 +19,7 @@ from internals import (
     shortened,
 )
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PublicPrior
 from skdplda.datasets import make_lda_corpus, topic_recovery
@@ -26,7 +27,7 @@ from skdplda.plots import ConvergenceDisplay
 from skdplda.priors import WordPrior
 from skdplda.published import PublishedPCTD
 from skdplda.rounds import NORM_BOUND, TopicWordCounts
-from skdplda.semantics import UnitMatrix, word_similarity
+from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix, word_similarity
 
 NOTHING = 1e-30  # a prior that is none
 
@@ -467,3 +468,9 @@ def test_units_of_more_words_than_can_be_counted_are_not_scored(units):
     many = UnitMatrix([0, 2], np.full((2, units.shape[1]), 2**31 - 1))
     with pytest.raises(ValueError, match=r"X must hold non-negative integer counts below 2\*\*31"):
         quiet(PCTD(3, max_iter=2, random_state=0), units).score(many)
+
+
+def test_in_a_pipeline_it_knows_its_words():
+    words = ["pear", "plum", "iron", "zinc"]
+    pipeline = make_pipeline(SemanticUnitVectorizer("sentence", vocabulary=words), PCTD(2, max_iter=2))
+    assert set(pipeline.fit(["pear plum. iron zinc."] * 9)[-1].top_words(4).loc["topic_0"]) == set(words)

@@ -72,17 +72,16 @@ def contribution(estimator):
             estimator = clone(estimator).set_params(prior=prior)
     for n_topics, options in product((1, 2), sums):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
-        options = dict(options)
-        users = options.pop("groups", None)
-        without = model.audit_contributions(X, users, **options)
+        users = options.get("groups")
+        without = model.audit_contributions(X, **options)
         norm, bound = without.norm, without.bound
         for scale in (0, 1, 1, 3, 30, 1000, 20_000):
             document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
             document[0, rng.integers(N_WORDS)] += scale
             unit = document if users is None else np.vstack([document, document[:, ::-1]])
             wider = sp.vstack([X, sp.csr_array(unit)], format="csr")
-            more = None if users is None else np.append(users, [N_DOCUMENTS, N_DOCUMENTS])
-            total = model.audit_contributions(wider, more, **options).total
+            more = {} if users is None else {"groups": np.append(users, [N_DOCUMENTS, N_DOCUMENTS])}
+            total = model.audit_contributions(wider, **options | more).total
             moved = (total - without.total).astype(object)  # exact: squares do not fit in 64 bits
             size = np.abs(moved).sum() if norm == 1 else (moved**2).sum() ** 0.5
             largest = max(largest, float(size))

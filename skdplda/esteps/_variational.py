@@ -31,10 +31,10 @@ def round_priors(priors, round_):
 
 
 def remembered_updates(n_topics, most):
-    """Return `max_iter` and `relaxation` for documents that go on from the last round; `most` is what was asked for."""
+    """Return most iterations, and any relaxation, of documents that go on from the last round; `most` was asked for."""
     if most is None and n_topics > FEW_TOPICS:
         return {"max_iter": FEWER_UPDATES, "relaxation": RELAXATION}
-    return {"max_iter": most or REMEMBERED_UPDATES, "relaxation": 1.0}
+    return {"max_iter": most or REMEMBERED_UPDATES}
 
 
 class VariationalEStep:

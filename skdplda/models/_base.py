@@ -15,7 +15,6 @@ from skdplda._checks import check_prior, effective_n_jobs
 from skdplda._files import fingerprint
 from skdplda._hints import HintsMixin
 from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
-from skdplda._texts import words_of
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
     COLUMNS,
@@ -32,6 +31,7 @@ from skdplda._validation import (
     fit_context,
     note_groups,
     note_parameters,
+    note_words,
     warn_of_missing_groups,
 )
 from skdplda._warnings import warn
@@ -287,10 +287,10 @@ class BaseTopicModel(
             self._check_columns(documents.shape[1])
         return documents
 
-    def _set_columns(self, n_words):
-        """Note the columns of data that have no names, in place of those of an earlier fit."""
-        for name in ("feature_names_in_", "_words_of_columns"):
-            vars(self).pop(name, None)
+    def _set_columns(self, n_words, words=None):
+        """Note the columns of data that are no data frame, and their words, in place of those of an earlier fit."""
+        vars(self).pop("feature_names_in_", None)
+        note_words(self, words)
         self.n_features_in_ = n_words
 
     def _check_columns(self, n_words):
@@ -684,11 +684,10 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         sharded = self._load_on_workers(X, groups)
         if sharded is not None:
             return TrainingData(sharded, None, groups is not None, sharded.data)
-        words = words_of(X)
         X = shortened(check_counts(self, X, reset=True, copy=not plan.noiseless))
-        words = getattr(self, "feature_names_in_", words)
         units = None if groups is None else check_groups(groups, X.shape[0])
-        return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())), words)
+        contents = X.indptr, X.indices, X.data, *(units or ())
+        return TrainingData(X, units, groups is not None, contents, self._vocabulary())
 
     def _warn(self, plan, guarantee, n_words):
         """Warn the caller of `fit`."""

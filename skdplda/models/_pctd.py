@@ -240,7 +240,6 @@ class PCTD(BaseRoundsModel):
                 )
             data = super()._read(X, groups, plan, randomness)
         else:
-            words = words_of(X)
             if not isinstance(X, UnitMatrix):
                 X = check_counts(self, X, reset=True)
                 warn(
@@ -253,11 +252,11 @@ class PCTD(BaseRoundsModel):
             elif len(X.checked()) == 0 or X.shape[1] == 0:
                 raise ValueError(f"X must have documents and words; got shape {X.shape}.")
             else:
-                self._set_columns(X.shape[1])
+                self._set_columns(X.shape[1], words_of(X))
                 X = shortened(X) if self.noise == "statistics" else X
             units = None if groups is None else check_groups(groups, len(X))
             contents = X.start, X.counts.indptr, X.counts.indices, X.counts.data, *(units or ())
-            data = TrainingData(X, units, groups is not None, contents, getattr(self, "feature_names_in_", words))
+            data = TrainingData(X, units, groups is not None, contents, self._vocabulary())
         similarity = self._similarity(data.n_words)
         if similarity is not None:
             contents = similarity.indptr, similarity.indices, similarity.data

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = "skdplda.PrivacyAccountant"
 VERSION = 3
-PLANNED = "Fits of one model or pipeline, planned together, cost less than one after the other"
+PLANNED = "What is planned in advance costs less as one composed guarantee"
 ADVICE = {
     "basic": "",
     "gaussian": ". The ledger adds up the precision of Gaussian noise: a smaller epsilon may fit. For noise of several"

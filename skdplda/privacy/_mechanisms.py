@@ -21,7 +21,7 @@ from skdplda.privacy._spending import ROUNDING, divided
 
 # The samplers' error as a factor, in relation to epsilon and delta: far more than it is from LEAST_EPSILON on, so that
 # a ledger, which rounds too, can afford the whole of a fit.
-DRAWN = 2.0**-30
+ERROR_SHARE = 2.0**-30
 LEAST_EPSILON, LEAST_DELTA = 2.0**-18, 1e-100
 MOST_DRAWS = 2**50  # more noise values than any fit has: the slack of the samplers, without looking at data
 
@@ -78,23 +78,30 @@ def pure_mechanisms(pattern: str = "mechanism={!r}") -> str:
 
 
 def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the (epsilon, delta) that exact noise has to keep, so that the samplers' numerical error fits in beside.
-
-    The error costs (1 + e^epsilon) times 1e-14 of delta (doc/theory/noise.rst, Theorem 3). Where that is more than half
-    of it, the error is counted as a factor (Theorem 5). ValueError if epsilon or delta is too small for that.
-    """
+    """Return the (epsilon, delta) that exact noise has to keep, so that the samplers' error fits in beside."""
     epsilon, delta = float(epsilon), float(delta)  # in single precision, the error would be lost in delta's rounding
     if math.isinf(epsilon):
         return epsilon, delta
-    slack = delta_slack(MOST_DRAWS, epsilon)
+    target, slack = with_error(epsilon, delta, MOST_DRAWS)
+    return target, delta - slack
+
+
+def with_error(epsilon: float, delta: float, n_draws: int) -> tuple[float, float]:
+    """Return the epsilon that exact noise has to keep, and what of delta is for the samplers' numerical error.
+
+    The error of 2**50 draws costs (1 + e^epsilon) times 1e-14 of delta (doc/theory/noise.rst, Theorem 3). Where that is
+    more than half of it, the error is counted as a factor (Theorem 5). ValueError if epsilon or delta is too small for
+    that.
+    """
+    slack = delta_slack(n_draws, epsilon)
     if slack <= delta / 2:
-        return epsilon, delta - slack
+        return epsilon, slack
     if delta < LEAST_DELTA or epsilon < LEAST_EPSILON:
         raise ValueError(
             f"delta={delta!r} is too small for Gaussian noise; use a delta above {LEAST_DELTA:g}, or"
             f" {pure_mechanisms()} of PrivateCGSLDA or HDPLDA, which needs none."
         )
-    return epsilon * (1 - DRAWN), delta * (1 - DRAWN)
+    return epsilon * (1 - ERROR_SHARE), delta * ERROR_SHARE
 
 
 def _laplace_multiplier(epsilon, delta, steps):

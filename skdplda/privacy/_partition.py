@@ -22,7 +22,7 @@ import numpy as np
 from skdplda._arithmetic import exp, expm1, log, log1p, total
 from skdplda.privacy._calibration import calibrate_laplace
 from skdplda.privacy._events import gaussian_event, pure_event
-from skdplda.privacy._mechanisms import DRAWN, MECHANISMS, Mechanism, mechanism_of
+from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of, with_error
 from skdplda.privacy._noise import LARGEST_SCALE, NORM_BOUND, delta_slack
 from skdplda.privacy._observation import observe
 from skdplda.privacy._spending import Spending
@@ -196,9 +196,7 @@ def plan_partition(
             " from the data, because a word tells by its presence that somebody used it. Use public_vocabulary to spend"
             " nothing."
         )
-    target, slack = epsilon, delta_slack(MOST_DRAWS, epsilon)
-    if slack > delta * part / 2:  # the samplers' error is a factor, too: doc/theory/noise.rst, Theorem 5
-        target, slack = epsilon * (1 - DRAWN), delta * part * DRAWN
+    target, slack = with_error(epsilon, delta * part, MOST_DRAWS)
     try:
         if method == "truncated_geometric":
             plan = _plan_counts(target, delta, slack, max_items)

@@ -92,13 +92,13 @@ def release(
     proven = guarantee.status == "proven" or guarantee.reason == Randomness.guessable  # seeds are checked below
     if not allow_unproven and not (proven and math.isfinite(guarantee.epsilon)):
         reason = f": {guarantee.reason}" if guarantee.reason else ""
-        what, fit = (
-            ("epsilon=inf", "with a finite epsilon")
-            if proven
-            else (f"status {str(guarantee.status)!r}{reason}", "a proven mechanism")
+        advice = "epsilon=inf). Fit with a finite epsilon"
+        if not proven:
+            advice = f"status {str(guarantee.status)!r}{reason}). Fit a proven mechanism"
+        raise ValueError(
+            f"this fit has no proven, finite guarantee ({advice}, or pass allow_unproven=True; the model card will"
+            " say it."
         )
-        what = f"this fit has no proven, finite guarantee ({what}). Fit {fit}"
-        raise ValueError(f"{what}, or pass allow_unproven=True; the model card will say it.")
     seeded = any(fitted_parameter(step, "random_state") is not None for _, step in steps)
     seeded = seeded or any("random_state" in assumption for assumption in guarantee.assumptions)
     if seeded and not allow_seeded and math.isfinite(guarantee.epsilon):
