@@ -31,6 +31,8 @@ is the perplexity of ten topics without noise, for points of the share.
 The seventh, frontier_short, cuts documents to 3 to 12 words, and asks what the vote for a prior does, with noise and
 without.
 
+The eighth, frontier_much, is about large epsilon, beside twenty rounds without noise: what the form itself costs.
+
 The first four take about an hour of CPU time on one core, the others another.
 
     python benchmarks/frontier.py
@@ -82,6 +84,7 @@ from skdplda.rounds._queries import WordTotals
 from skdplda.semantics import SemanticUnitVectorizer
 
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0
+MUCH = (10.0, 20.0, 50.0, 200.0, 1000.0, math.inf)
 KINDS = {"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}
 BOTH = tuple(KINDS)
 NEWS, TWEETS, NIPS, ENRON, KOS = "20 Newsgroups", "TweetRumors", "NIPS", "Enron, by sender", "KOS"
@@ -140,6 +143,13 @@ class Short(Little):
     """Of a row of documents cut to so many words."""
 
     words: int = 0
+
+
+@dataclass(frozen=True)
+class Much(Fit):
+    """Of a row of much budget; without noise, `VIPSLDA` has so many rounds."""
+
+    exact_rounds: int = 20
 
 
 @dataclass(frozen=True)
@@ -666,6 +676,20 @@ def judge_little(s):
     return found | {"releases": model.n_iter_}
 
 
+def much_cells():
+    """Return what there is to measure: large epsilon, and rounds without noise."""
+    return [Much(*one, seed) for seed in SEEDS for one in grid((KOS, NIPS, TWEETS, NEWS), MUCH, sizes=(10,))]
+
+
+@noted
+def judge_much(s):
+    """Fit, and return the values of a row."""
+    model = made(s)
+    if math.isinf(s.epsilon) and s.model == "VIPSLDA":
+        model.set_params(max_iter=s.exact_rounds)
+    return values_of(model, load(s.corpus, s.n_words))
+
+
 @cache
 def few_documents(corpus, few):
     """Return the corpus with so many random training documents; users stay whole, so that theirs are all."""
@@ -766,6 +790,7 @@ TABLES = [
     Table("frontier_little", Little, little_cells, judge_little, read),
     Table("frontier_floor", Floor, floor_cells, judge_floor, read),
     Table("frontier_short", Short, short_cells, judge_short, read),
+    Table("frontier_much", Much, much_cells, judge_much, read),
 ]
 if __name__ == "__main__":
     run(TABLES, __doc__)

@@ -400,6 +400,15 @@ def floor_table(table):
     return text.rename(columns=lambda epsilon: f"{epsilon:g}").reset_index()
 
 
+def much_table(table):
+    """Return the gain of topics at large epsilon over that of rounds without noise, in per cent: means of the seeds."""
+    keys = [*SETTING, "model"]
+    table = table.assign(gain=table["unigram"] - table["perplexity"])
+    gains = table.groupby([*keys, "epsilon"], sort=False)["gain"].mean().unstack("epsilon")
+    shares = gains.div(gains.pop(math.inf), axis=0).mul(100).round(1)
+    return shares.rename(columns=lambda epsilon: f"{epsilon:g}").reset_index()
+
+
 def short_table(table):
     """Return perplexities of texts of few words: of one topic, and means of more, with a vote for the prior or not."""
     table = table[table["perplexity"].notna() & np.isfinite(table["epsilon"])]
@@ -499,6 +508,7 @@ def main():
         "little": little_table,
         "floor": floor_table,
         "short": short_table,
+        "much": much_table,
     }
     tables |= {name: make(stored[f"frontier_{name}"]) for name, make in more.items() if f"frontier_{name}" in stored}
     if "frontier_short" in stored:

@@ -52,7 +52,7 @@ INTERNALS = {
     "models._cluster_rounds": "* as cluster_rounds, ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares",
     "models._hdp_accounting": "HybridPlan, RESERVE",
     "models._labels": "LabelEStep",
-    "rounds._adaptive": "* as adaptive, Knowledge",
+    "rounds._adaptive": "* as adaptive, FIRST_SMOOTHING, Knowledge",
     "rounds._checkpoint": "* as checkpoint",
     "rounds._held_out": "gains_of_unseen, own_parts, together, unseen",
     "rounds._loop": "converse, rounds_of",

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from conversing import Conversation, kind_of
 from internals import (
     FEW_TOPICS,
+    FIRST_SMOOTHING,
     LATE_SHARE,
     AdaptiveEStep,
     ClusterCounts,
@@ -338,6 +339,30 @@ def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, la
         mean = plan.deviation(0) * math.sqrt(talk.known._squares) / talk.known._share
         for most, released in zip(told, [*plan.deviation(0) / np.sqrt([topics[0], topics[-1]]), mean], strict=True):
             assert released <= most
+
+
+@pytest.mark.parametrize(("epsilon", "smoothed"), [(1e5, 15), (200.0, 13), (20.0, 0)])
+def test_early_rounds_are_smoothed_where_noise_is_nothing(epsilon, smoothed):
+    """A word that a topic was not released with is in the next table, as often as FIRST_SMOOTHING and noise say."""
+    plan = BudgetPlan.of(epsilon, 1e-5, least_share(None))
+    talk = Conversation(Knowledge((100, 2), plan, 0), plan)
+    early = 0
+    while talk.ask is not None:
+        kind, deviation = talk.kinds[-1], talk.multiplier
+        released = np.full(talk.ask.query.shape, 10.0)
+        n_noted = talk.kinds.count("topics") - 1
+        if kind == "topics":
+            weights = word_weights(talk.ask.query.table)[:, None]  # all words come alike
+            released[:50, 0] = released[50:, 1] = 0
+            released = released * weights
+        talk.answer(np.rint(released * NORM_BOUND).astype(np.int64))
+        if kind == "topics":
+            least = FIRST_SMOOTHING * (1 - n_noted / 15) * 5.0  # 20 rounds; a mean cell is 5
+            early += least > deviation
+            level = max(least, deviation)
+            ratio = talk.known.table[:50, 0] / talk.known.table[:50, 1]
+            assert_allclose(ratio, level / (10 + level), rtol=1e-3)
+    assert talk.kinds.count("topics") == 20 and early == smoothed
 
 
 @pytest.mark.parametrize(("signal", "apart"), [(100, 10), (3000, 20)])
