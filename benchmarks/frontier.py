@@ -541,7 +541,11 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     ("as it is", BOTH, {}),
     ("model: last table only", BOTH, with_constant(_adaptive, "FORGET", 1.0)),
     ("model: no forgetting", BOTH, with_constant(_adaptive, "FORGET", 0.0)),
-    ("no smoothing between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.0)),
+    (
+        "no smoothing between rounds",
+        BOTH,
+        both(with_constant(_adaptive, "SMOOTHING", 0.0), with_constant(_adaptive, "FIRST_SMOOTHING", 0.0)),
+    ),
     ("smoothing 0.2 between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.2)),
     ("documents start anew in each round", BOTH[1:], with_e_step(lambda model: {"remember": False, "max_iter": 50})),
     (
