@@ -78,7 +78,7 @@ FREQUENT_ROUNDS, FREQUENT_MASS = 6, 0.5
 ROUND_STEPS = 6  # of the log-linear model, in a round
 SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
 # At least so much of a mean cell at first, which falls to nothing over that part of the rounds: where noise is nothing,
-# topics settle too early. Chosen on KOS, NIPS, news and Enron's mails at epsilon 50 and 1000.
+# topics settle too early. Chosen on KOS, NIPS, news and Enron's mails at 50 and 1000, with 20 Newsgroups in view.
 FIRST_SMOOTHING, SMOOTHED_ROUNDS = 0.3, 0.75
 # Of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
 # frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
@@ -241,7 +241,7 @@ class Knowledge:
         self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
         self._mass, self._words_share = 0.0, 0.0  # of all words, as released by `WordTotals`, and for what share
         self._sum, self._share, self._squares = np.zeros(shape), 0.0, 0.0
-        self._n_noted = 0  # rounds of topics
+        self._n_noted = 0  # rounds of topics so far
         self._noise_weights = None  # of words in the noise of the model, where topics were left out
 
     def strategy(self):
