@@ -226,6 +226,33 @@ def test_laplace_last_has_the_noisy_distribution():
     assert stats.binomtest(hits, n, p[1] / p.sum()).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("eta", [(0.4, -0.3), (-1.2, 2.0), (0.4, 40.0), (9.0, -0.3)])
+def test_rescaled_weights_have_the_distribution_of_the_authors_code(eta):
+    """Chi-square at level 1e-6; documents that are shorter than their noise turn the order of topics around."""
+    start, drawn = random_corpus(5), []
+    for number in range(4000):
+        corpus = random_corpus(5)
+        noise = (np.full(60, value) for value in eta)
+        corpus.sweep(_sequential.sequential_sweep, 2, number, np.inf, *noise, True)
+        drawn.append(corpus.topics[0])
+    start.take(0, -1)
+    length = start.doc_ptr[1] - start.doc_ptr[0]
+    p = (start.word_topic[start.words[0]] + eta[0] + 0.05) / (start.topic_total - eta[0] + 6 * 0.05)
+    p *= (start.doc_topic[0] + eta[1] + 0.1) / (length - eta[1] + 4 * 0.1)
+    p = (p - p.min()) / (p - p.min()).sum()
+    hits = np.bincount(drawn, minlength=4)
+    assert hits[p == 0] == 0
+    assert stats.chisquare(hits[p > 0], 4000 * p[p > 0]).pvalue > 1e-6
+
+
+def test_rescaled_weights_draw_evenly_where_all_are_equal():
+    corpus, hits = Corpus([0], [0], [0], 4, 2, 0.1, 0.1), np.zeros(4)
+    for number in range(2000):
+        corpus.sweep(_sequential.sequential_sweep, 0, number, np.inf, np.ones(1), np.ones(1), True)
+        hits[corpus.topics[0]] += 1
+    assert stats.chisquare(hits).pvalue > 1e-6
+
+
 def test_fit_published_finds_planted_topics():
     rng = np.random.default_rng(0)
     X = np.zeros((60, 20), dtype=int)

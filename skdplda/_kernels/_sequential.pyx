@@ -96,8 +96,28 @@ cdef double _weigh_noisy(
             weights[k] = _positive(n_w[k] + word_noise + beta) / word_total
             weights[k] *= _positive(n_d[k] + doc_noise + alpha[k]) / doc_total
         total += weights[k]
-    if total > 0:
-        return total
+    return total if total > 0 else _weigh_evenly(n_topics, weights)
+
+
+cdef double _weigh_rescaled(
+    const double* n_d, const double* n_w, const double* n, const double* alpha, double beta, double beta_sum,
+    double word_noise, double doc_noise, double doc_total, Py_ssize_t n_topics, double* weights,
+) noexcept nogil:
+    """Do the same for draws by rescaled weights."""
+    cdef Py_ssize_t k
+    cdef double least = INFINITY, total = 0.0
+    for k in range(n_topics):
+        weights[k] = (n_w[k] + word_noise + beta) / (n[k] - word_noise + beta_sum)
+        weights[k] *= (n_d[k] + doc_noise + alpha[k]) / doc_total
+        least = min(least, weights[k])
+    for k in range(n_topics):
+        weights[k] -= least
+        total += weights[k]
+    return total if 0 < total < INFINITY else _weigh_evenly(n_topics, weights)
+
+
+cdef double _weigh_evenly(Py_ssize_t n_topics, double* weights) noexcept nogil:
+    cdef Py_ssize_t k
     for k in range(n_topics):
         weights[k] = 1
     return n_topics
@@ -109,6 +129,7 @@ def sequential_sweep(
     double[:, ::1] word_topic, double[::1] topic_total,  # INOUT
     const double[::1] alpha, double beta, uint64_t seed, uint64_t sweep, double clip=INFINITY,  # IN
     const double[::1] word_noise=None, const double[::1] doc_noise=None,  # IN, one a token
+    bint rescaled=False,
 ):
     """Draw the topic of each token once, in the order of the corpus. A negative count weighs as 0.
 
@@ -117,7 +138,8 @@ def sequential_sweep(
     z = rng.choice(len(p), p=p / p.sum()); put it back. With noise, e and f of the token, and V words,
     p = (word_topic[w] + e + beta) / (topic_total - e + V * beta)
     * (doc_topic[d] + f + alpha) / (doc_topic[d].sum() - f + alpha.sum());
-    a topic weighs 0 where one of the four terms is not positive; all topics are equal where all weigh 0.
+    a topic weighs 0 where one of the four terms is not positive; all topics are equal where all weigh 0. Rescaled,
+    p - p.min() takes its place, where the denominator of documents is larger by one.
     """
     cdef bint noisy = word_noise is not None
     cdef Py_ssize_t d, i, n_topics = topic_total.shape[0]
@@ -134,7 +156,11 @@ def sequential_sweep(
             for i in range(doc_ptr[d], doc_ptr[d + 1]):
                 n_w = &word_topic[words[i], 0]
                 _count(n_d, n_w, &topic_total[0], topics[i], -1)
-                if noisy:
+                if noisy and rescaled:
+                    total = _weigh_rescaled(
+                        n_d, n_w, &topic_total[0], &alpha[0], beta, beta_sum, word_noise[i], doc_noise[i],
+                        doc_ptr[d + 1] - doc_ptr[d] - doc_noise[i] + alpha_sum, n_topics, &weights[0])
+                elif noisy:
                     total = _weigh_noisy(
                         n_d, n_w, &topic_total[0], &alpha[0], beta, beta_sum, word_noise[i], doc_noise[i],
                         doc_ptr[d + 1] - doc_ptr[d] - 1 - doc_noise[i] + alpha_sum, n_topics, &weights[0])

@@ -1,13 +1,13 @@
 """Sequential collapsed Gibbs sampling as three papers have it, noise and claims included, and the monitor of it."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 from uuid import uuid4
 
 import numpy as np
 
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import Interval, check_counts, check_memory, fit_context, tokens_of
+from skdplda._validation import Interval, StrOptions, check_counts, check_memory, fit_context, tokens_of
 from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
@@ -314,6 +314,10 @@ class PriTopLDA(BaseSequentialLDA):
         privacy: yes, but it bounds nothing.
     max_iter : int, default=300
         Number of sweeps, without the last one. Affects privacy: no.
+    weights : {"clipped", "rescaled"}, default="clipped"
+        What becomes of weights that noise makes negative: each counts as 0, or the least weight of a draw is taken from
+        all of them, as the code of [2]_ does, so that the least likely topic is never drawn; its priors are
+        1 / `n_components`. Affects privacy: no.
     doc_topic_prior, topic_word_prior, n_jobs : as of `CDPLDA`
         Affects privacy: no.
     random_state : as of `CDPLDA`
@@ -328,6 +332,8 @@ class PriTopLDA(BaseSequentialLDA):
     ----------
     .. [1] Zhu, Li, Zhou, Xiong and Yuan (2016). Privacy-preserving topic model for tagging recommender systems.
        Knowledge and Information Systems 46(1). The private topic model generation of PriTop.
+    .. [2] Manzonelli, Zhang and Vadhan (2024). Membership Inference Attacks and Privacy in Topic Modeling.
+       https://github.com/nicomanzonelli/topic_model_attacks
 
     Examples
     --------
@@ -336,12 +342,42 @@ class PriTopLDA(BaseSequentialLDA):
     PrivacyGuarantee(epsilon=2, delta=0, document, add-remove, central, claimed)
     """
 
-    _form = "laplace-last"
     _why = (
         "the released table is made of exact counts: its columns sum to the exact number of times each word occurs, at"
         " any epsilon."
     )
     _reference = "Zhu et al. (2016), Privacy-preserving topic model for tagging recommender systems"
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **BaseSequentialLDA._parameter_constraints,
+        "weights": [StrOptions({"clipped", "rescaled"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        epsilon: float = 5.0,
+        max_iter: int = 300,
+        weights: Literal["clipped", "rescaled"] = "clipped",
+        doc_topic_prior: ArrayLike | None = None,
+        topic_word_prior: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            epsilon=epsilon,
+            max_iter=max_iter,
+            doc_topic_prior=doc_topic_prior,
+            topic_word_prior=topic_word_prior,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.weights = weights
+
+    @property
+    def _form(self):
+        return "laplace-last" if self.weights == "clipped" else "laplace-last-rescaled"
 
 
 class InherentPrivacyLDA(TracedSequentialLDA):

@@ -72,6 +72,7 @@ class PublishedMechanism:
     first_only: bool = False  # whether it is added before the first sweep only
     on_documents: bool = True  # whether the document-topic counts get it as well
     noise_of_last: float = 0.0  # scale of one pair of values a token, in the weights of one more sweep at the end
+    rescaled: bool = False  # whether the least of these weights is taken from all
     monitored: bool = False  # whether the monitor runs beside the sampler
     clipped: bool = False  # whether a count weighs as `count_clip` at most
     fresh: bool = False  # whether the noise is of a copy, and the counts go on without it
@@ -82,6 +83,7 @@ PUBLISHED = {
     "laplace-first": PublishedMechanism(noise=1.0, first_only=True),
     "laplace-every": PublishedMechanism(noise=1.0),
     "laplace-last": PublishedMechanism(noise_of_last=2.0),
+    "laplace-last-rescaled": PublishedMechanism(noise_of_last=2.0, rescaled=True),
 }
 HYBRID = PublishedMechanism(noise=2.0, on_documents=False, clipped=True)  # HDP-LDA
 FRESH = {"hybrid-fresh": replace(HYBRID, fresh=True), "laplace-every-fresh": PublishedMechanism(noise=1.0, fresh=True)}
@@ -106,8 +108,9 @@ def fit_published(
     X has whole counts, `n_components` is below 65,536, and `mechanism` is a row of `ALL`: "inherent" is Algorithm 2 of
     [1]_, whose monitor removes as many tokens as the longest document has at its document level; it does not use
     `epsilon`. "laplace-first" and "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its Algorithm 1,
-    where `count_clip` is called C; "laplace-last" is that of [3]_, with one more sweep. Those that are fresh have noise
-    on a copy of the counts in each sweep, as Algorithm 3 of [2]_ records it.
+    where `count_clip` is called C; "laplace-last" is that of [3]_, with one more sweep, and
+    "laplace-last-rescaled" takes the least weight of a draw from all, as the code of [4]_ does. Those that are fresh
+    have noise on a copy of the counts in each sweep, as Algorithm 3 of [2]_ records it.
 
     `epsilon` is the paper's, which no proof supports: per count matrix and per noise addition for "laplace-first" and
     "laplace-every", per draw for "laplace-last", per sweep's noise for "hybrid". The noise is the papers' continuous
@@ -125,6 +128,7 @@ def fit_published(
        Differential Privacy. IEEE TIFS 16. Section on experiments.
     .. [3] Zhu, Li, Zhou, Xiong and Yuan (2016). Privacy-preserving topic model for tagging recommender
        systems. Knowledge and Information Systems 46(1).
+    .. [4] Manzonelli, Zhang and Vadhan (2024). Membership Inference Attacks and Privacy in Topic Modeling.
     """
     X = sp.csr_array(X, copy=True)
     X.sum_duplicates()
@@ -149,7 +153,7 @@ def fit_published(
         state.count()
     if form.noise_of_last:
         noise = laplace(rng, form.noise_of_last / epsilon, (2, len(state.words)))
-        state.sweep(sequential_sweep, key, max_iter, np.inf, *noise)
+        state.sweep(sequential_sweep, key, max_iter, np.inf, *noise, form.rescaled)
     return PublishedFit(
         word_topic=np.ascontiguousarray(state.word_topic.T),
         monitor=_history(rows) if form.monitored else None,
