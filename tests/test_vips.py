@@ -134,22 +134,23 @@ def test_renyi_accounting_asks_for_more_noise_and_keeps_the_budget():
 
 def test_the_published_paths_solve_the_equations():
     epsilon, delta, steps, rate = 0.5, 1e-4, 400, 0.001
-    for name, share in (("linear", delta / steps), ("advanced", delta / 2 / steps), ("zcdp", 1e-6 * rate)):
+    for name in ("linear", "advanced", "zcdp"):
         sigma = vips_noise_multiplier(name, epsilon, delta, steps, rate)
-        before = math.sqrt(2 * math.log(1.25 * rate / share)) / sigma
+        before = math.sqrt(2 * math.log(1.25 / 1e-6)) / sigma
         step_epsilon = math.log1p(rate * math.expm1(before))
         if name == "linear":
             total = steps * step_epsilon
         elif name == "advanced":
-            total = math.sqrt(2 * steps * math.log(2 / delta)) * step_epsilon + steps * step_epsilon * math.expm1(
-                step_epsilon
-            )
+            left = delta - steps * rate * 1e-6
+            total = math.sqrt(2 * steps * math.log(1 / left)) * step_epsilon
+            total += steps * step_epsilon * math.expm1(step_epsilon)
         else:
-            rho = steps * step_epsilon**2 / (4 * math.log(1.25 / share))
+            rho = steps * step_epsilon**2 / (4 * math.log(1.25 / (1e-6 * rate)))
             total = rho + 2 * math.sqrt(rho * math.log(1 / delta))
         assert total == pytest.approx(epsilon, rel=1e-9)
-    with pytest.raises(ValueError, match="leaves each of 2 steps a delta of 5 before subsampling"):
-        vips_noise_multiplier("linear", 1.0, 0.1, 2, 0.01)
+    for name in ("linear", "advanced"):
+        with pytest.raises(ValueError, match=r"200 steps spend a delta of 2e-05, and all together .* less than 1e-05"):
+            vips_noise_multiplier(name, 1.0, 1e-5, 200, 0.1)
 
 
 @pytest.mark.parametrize(("function", "name"), [(vips_noise_multiplier, "zcdp"), (noise_multiplier, "rdp")])

@@ -12,12 +12,17 @@ Perplexity is by document completion, not the paper's bound. The text of the pap
 setting, but those of Table 1. Delta is 1e-5 here, and the made corpus is seen once, all 400,000 documents; the
 multipliers in doc/theory/variational.rst are for 160,000 seen and a delta of 1e-4.
 
+By the paper's equation 4 a document adds as much as its N words, here 200; the code of the authors
+(github.com/mijungi/vips_code) scales down what is above a tenth of N, there 500. Figure 1 has 10 tokens here;
+`vips_sensitivity` has the tenth, 20, and equation 4, 200, beside it.
+
 Both real corpora have four budgets, four mini-batches, one and four passes; the made one 50 topics over 1,000 words and
 one pass. All have three seeds. A fit of the made one takes 10 s of processor time in mini-batches of 1,000, and two to
 three minutes in those of 50.
 
-Table 1, on the made corpus at epsilon 0.5 and 5, mini-batches of 1,000: the three topics that cohere most without
-privacy, and those most like them. What agrees and what does not: doc/reproductions.rst. A mini-batch gets the noise
+Table 1, on the made corpus at epsilon 0.5 and 5, mini-batches of 1,000, with 50 and with 100 topics (the paper's Table 1
+names topic 84), and with noise by equation 4: the three topics that cohere most without privacy, and those most like
+them. What agrees and what does not: doc/reproductions.rst. A mini-batch gets the noise
 that hides one of its documents, whatever the size of the corpus; only sampling amplifies. So private models of the
 small corpora are worse than the words alone, and a pass of smaller mini-batches, which has more noisy steps, is worse.
 
@@ -26,7 +31,7 @@ small corpora are worse than the words alone, and a pass of smaller mini-batches
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -107,6 +112,17 @@ def cells():
                 for epsilon in EPSILONS if batch == BATCH else EPSILONS[-1:]:
                     found += [(corpus, name, epsilon, batch, passes, seed) for name in COLORS if name != "none"]
     return [Settings(*one, *SIZES[one[0]], NOMINAL[one[0]]) for one in found]
+
+
+def sensitivity_cells():
+    """Return those of the made corpus by mini-batches of 400, with a tenth of its length and all of it as the norm."""
+    chosen = [s for s in cells() if s.corpus == MADE and s.batch == BATCH and s.epsilon in (EPSILONS[0], EPSILONS[-1])]
+    return [replace(s, norm=norm) for norm in (0.1 * Settings.length, 1.0 * Settings.length) for s in chosen]
+
+
+def table_cells():
+    """Return those of Table 1."""
+    return [*map(Words, (0.5, 5.0)), Words(0.5, topics=100), Words(0.5, norm=1.0 * Words.length)]
 
 
 def made(train, n_documents, n_topics, eta, alpha, length):
@@ -269,7 +285,8 @@ def draw(tables, folder):
 
 TABLES = [
     Table("vips_figure1", Settings, cells, curve, lambda s: DATA[s.corpus]),
-    Table("vips_table1", Words, lambda: [Words(0.5), Words(5.0)], table_1, lambda s: DATA[s.corpus]),
+    Table("vips_sensitivity", Settings, sensitivity_cells, curve, lambda s: DATA[s.corpus]),
+    Table("vips_table1", Words, table_cells, table_1, lambda s: DATA[s.corpus]),
 ]
 if __name__ == "__main__":
     run(TABLES, __doc__, draw)

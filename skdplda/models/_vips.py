@@ -135,8 +135,9 @@ class VIPSLDA(BaseRoundsModel):
         For `partial_fit`: the most batches in which one document (user) comes, which you assert. None: all. Affects
         privacy: yes, the noise is calibrated to it.
     max_norm : float or None, default=None
-        Bound on the norm of a document's (user's) word counts, at least 1; larger ones are scaled down, as in [1]_.
-        None: all contribute equally. Affects privacy: no, noise follows.
+        Bound on the L2 norm of a document's (user's) word counts, at least 1; larger ones are scaled down. In [1]_ it
+        is N (eq. 4), and a tenth of that in the code of its authors. None: all contribute equally. Affects privacy: no,
+        noise follows.
     max_doc_length : int or None, default=None
         Longer documents are cut to so many random tokens, called N in [1]_. Affects privacy: no.
     learning_offset : float, default=10.0

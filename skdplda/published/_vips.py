@@ -15,8 +15,7 @@ from skdplda.rounds._spending import NoisePlan
 
 CLAIMED_ACCOUNTINGS = ("zcdp", "advanced", "linear")
 FIXED = ("learning_method", "max_visits", "prior")  # parameters of the base that the form has no choice of
-# Delta of one step before subsampling, which zCDP leaves open. Chosen by hand: a smaller one has a larger epsilon.
-STEP_DELTA = 1e-6
+STEP_DELTA = 1e-6  # delta of one step before subsampling, in the code of the authors
 BELOW = 1 - 2.0**-50  # times what a bisection found from above
 
 
@@ -52,7 +51,7 @@ def vips_noise_multiplier(
     Raises
     ------
     ValueError
-        If a number is out of range, or the path leaves a step a delta of 1 or more.
+        If a number is out of range, or the steps alone spend delta.
 
     See Also
     --------
@@ -60,13 +59,14 @@ def vips_noise_multiplier(
 
     Notes
     -----
-    [1]_ leaves open how delta is divided. Here each step gets delta / steps by linear composition; by advanced
-    composition half of delta pays for the composition and the steps share the rest; by zCDP, which spends all of delta
-    on its conversion, delta' is 1e-6.
+    The text of [1]_ does not say how delta is divided; the code of its authors does [2]_: delta' is 1e-6 for each step.
+    zCDP spends all of delta on its conversion, beside that; advanced composition what the steps leave of it; linear
+    composition nothing more.
 
     References
     ----------
     .. [1] M. Park, J. Foulds, K. Chaudhuri, M. Welling (2016). Private topic modeling. arXiv:1609.04120. Eqs. 5 and 6.
+    .. [2] https://github.com/mijungi/vips_code, PPVI_LDA/cal_amp_eps.py.
 
     Examples
     --------
@@ -87,35 +87,42 @@ def vips_noise_multiplier(
 
 def _noise(epsilon, delta, steps, sampling_rate, accounting):
     """Return the noise of `vips_noise_multiplier`."""
-    step_epsilon, step_delta = SHARES[accounting](epsilon, delta, steps, sampling_rate)
-    before, tolerance = log1p(expm1(step_epsilon) / sampling_rate), step_delta / sampling_rate
-    if not tolerance < 1:
-        raise ValueError(
-            f"accounting={accounting!r} leaves each of {steps} steps a delta of {tolerance:.3g} before subsampling; it"
-            " must be below 1. Take more steps, a larger sampling rate, a smaller delta, or VIPSLDA."
-        )
-    return math.sqrt(2 * log(1.25 / tolerance)) / before
+    step_epsilon = SHARES[accounting](epsilon, delta, steps, sampling_rate)
+    return math.sqrt(2 * log(1.25 / STEP_DELTA)) / log1p(expm1(step_epsilon) / sampling_rate)
 
 
 def _zcdp_share(epsilon, delta, steps, sampling_rate):
-    """Epsilon and delta of a step as rho-zCDP, with total + 2 sqrt(total ln(1/delta)) = epsilon."""
+    """Epsilon of a step as rho-zCDP, with total + 2 sqrt(total ln(1/delta)) = epsilon."""
     bits = log(1 / delta)
     root = math.sqrt(bits + epsilon) - math.sqrt(bits)
-    return math.sqrt(4 * root * root / steps * log(1.25 / (STEP_DELTA * sampling_rate))), STEP_DELTA * sampling_rate
+    return math.sqrt(4 * root * root / steps * log(1.25 / (STEP_DELTA * sampling_rate)))
 
 
 def _advanced_share(epsilon, delta, steps, sampling_rate):
-    """Epsilon and delta of a step by Theorem 3.20 of Dwork and Roth (2014)."""
+    """Epsilon of a step by Theorem 3.20 of Dwork and Roth (2014)."""
+    left = _left(delta, steps, sampling_rate)
 
     def spends(step):
-        return math.sqrt(2 * steps * log(2 / delta)) * step + steps * step * expm1(step) >= epsilon
+        return math.sqrt(2 * steps * log(1 / left)) * step + steps * step * expm1(step) >= epsilon
 
-    return least(spends, min(epsilon, 700.0)) * BELOW, delta / (2 * steps)
+    return least(spends, min(epsilon, 700.0)) * BELOW
 
 
 def _linear_share(epsilon, delta, steps, sampling_rate):
-    """Epsilon and delta of a step by Theorem 3.16 of Dwork and Roth (2014)."""
-    return epsilon / steps, delta / steps
+    """Epsilon of a step by Theorem 3.16 of Dwork and Roth (2014)."""
+    _left(delta, steps, sampling_rate)
+    return epsilon / steps
+
+
+def _left(delta, steps, sampling_rate):
+    """Return what the steps leave of delta."""
+    spent = steps * sampling_rate * STEP_DELTA
+    if spent >= delta:
+        raise ValueError(
+            f"{steps} steps spend a delta of {spent:.3g}, and all together must have less than {delta:g}. Take fewer"
+            " steps, a smaller sampling rate, a larger delta, or VIPSLDA."
+        )
+    return delta - spent
 
 
 SHARES = {"zcdp": _zcdp_share, "advanced": _advanced_share, "linear": _linear_share}
