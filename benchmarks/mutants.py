@@ -1481,8 +1481,8 @@ MUTANTS = [
     ),
     Mutant(
         "published sweep, self-count",
-        "topics[i], -1)\n                if noisy:\n",
-        "topics[i], -1)\n                doc_topic[d, topics[i]] += 0.5\n                if noisy:\n",
+        "topics[i], -1)\n                if noisy and rescaled:\n",
+        "topics[i], -1)\n                doc_topic[d, topics[i]] += 0.5\n                if noisy and rescaled:\n",
         "the published form is another one",
         "test_published_gibbs",
     ),

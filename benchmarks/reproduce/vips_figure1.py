@@ -20,11 +20,11 @@ Both real corpora have four budgets, four mini-batches, one and four passes; the
 one pass. All have three seeds. A fit of the made one takes 10 s of processor time in mini-batches of 1,000, and two to
 three minutes in those of 50.
 
-Table 1, on the made corpus at epsilon 0.5 and 5, mini-batches of 1,000, with 50 and with 100 topics (the paper's Table 1
-names topic 84), and with noise by equation 4: the three topics that cohere most without privacy, and those most like
-them. What agrees and what does not: doc/reproductions.rst. A mini-batch gets the noise
-that hides one of its documents, whatever the size of the corpus; only sampling amplifies. So private models of the
-small corpora are worse than the words alone, and a pass of smaller mini-batches, which has more noisy steps, is worse.
+Table 1, on the made corpus at epsilon 0.5 and 5, mini-batches of 1,000, with 50 and with 100 topics (the paper's names
+topic 84), and with noise by equation 4: the three topics that cohere most without privacy, and those most like them.
+What agrees and what does not: doc/reproductions.rst. A mini-batch gets the noise that hides one of its documents,
+whatever the size of the corpus; only sampling amplifies. So private models of the small corpora are worse than the
+words alone, and a pass of smaller mini-batches, which has more noisy steps, is worse.
 
     python benchmarks/reproduce/vips_figure1.py
 """
