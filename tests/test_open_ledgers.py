@@ -59,6 +59,24 @@ def test_threads_cannot_overdraw_the_ledger_of_their_process():
     assert len(fitted) == len(accountant.ledger) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*was given a random_state")
+def test_a_ledger_refuses_samples_that_it_has_had(tmp_path):
+    """It composes samples as independent; those of one seed are the same documents."""
+    path, secret = tmp_path / "ledger.json", bytes(range(32))
+    sampled = {"sampling_rate": 0.5, "epsilon": 1.0}
+    with PrivacyAccountant.open(path, **BUDGET):
+        lda(**sampled, random_state=secret).fit(X)
+    accountant = PrivacyAccountant.open(path)
+    with accountant, pytest.raises(BudgetExceededError, match="for a fit on samples: the same documents"):
+        lda(**sampled, random_state=secret).fit(X)
+    assert len(accountant.ledger) == 1
+    with accountant:
+        for others in ({"random_state": secret[::-1]}, {}, {}, {"random_state": secret, "sampling_rate": 1.0}):
+            lda(**sampled | others).fit(X)
+    assert len(accountant.ledger) == 5
+    lda(**sampled, random_state=secret).fit(X)  # without a ledger, as ever
+
+
 def test_a_feature_union_in_two_threads_is_charged_twice():
     union = FeatureUnion([("a", lda()), ("b", lda())], n_jobs=2)
     with PrivacyAccountant(**BUDGET) as accountant, joblib.parallel_config(backend="threading"):

@@ -3,11 +3,11 @@
 "Membership Inference Attacks and Privacy in Topic Modeling": Tables 1, 2 and 4, Figures 1, 2, 3, 7 and 8. The
 corpora are read from the folder that the environment variable SKDPLDA_DATA names; words of 3 to 15 letters, lemmatized.
 
-* TweetRumors: the paper's own file, 5,698 tweets, 5,942 words.
-* NIPS: the UCI bag of words, its words lemmatized: 1,500 documents; the paper has 1,494, 893 words long and of 10,346
-  words, from another source.
-* 20 Newsgroups: without headers, footers, quotes and scikit-learn's English stop words: 18,282 posts, 88 words long and
-  of 80,297 words; the paper has 18,037, 84 and 74,781.
+* TweetRumors: the paper's own file.
+* NIPS: the UCI bag of words, its words lemmatized; the paper's are from another source.
+* 20 Newsgroups: without headers, footers, quotes and scikit-learn's English stop words.
+
+How large they are, beside the paper's Table 3: `attacks_corpora`.
 
 The paper lemmatizes with NLTK, whose data is not in its package; here it is simplemma, which must be installed.
 
@@ -68,6 +68,7 @@ PAPER = {  # corpus, topics -> attack -> per cent found at 0.1 % false alarms
     ("nips", 25): {"online": 72.5, "offline": 70.2},
     ("newsgroups", 20): {"online": 21.1, "max": 0.57, "std": 0.57, "negative_entropy": 0.53},
 }
+PROFILES = {"tweets": (5698, 9, 5942), "nips": (1494, 893, 10346), "newsgroups": (18037, 84, 74781)}  # Table 3
 REJECTED = {"zeta": 22.25, "negative_entropy": 59.73, "logit_max": 86.52, "std": 77.02}  # Table 4, three corpora
 
 
@@ -82,6 +83,13 @@ class Settings:
     fpr: float = 0.001
     noted: int = 1000  # documents of Table 4 and Figure 7
     sample: int = 0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Of the row of one corpus."""
+
+    corpus: str
 
 
 def repetitions(name, models):
@@ -157,6 +165,15 @@ def read_corpus(name, sample):
         X = sp.csr_array(X) @ merge
     X = sp.csr_array(X)[: sample or None].astype(np.int32)
     return X[np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() > 0)]
+
+
+def profile(s):
+    """Return the size of a corpus, and that of the paper's."""
+    X = read_corpus(s.corpus, 0)
+    sizes = X.shape[0], X.sum() / X.shape[0], X.shape[1]
+    named = "documents", "mean length", "words"
+    paper = {f"paper's {name}": size for name, size in zip(named, PROFILES[s.corpus], strict=True)}
+    return dict(zip(named, sizes, strict=True)) | paper
 
 
 class Notes:
@@ -358,6 +375,7 @@ def read(s):
 TABLES = [
     Table("attacks_lira", Settings, cells, attack, read),
     Table("attacks_normality", Settings, normality_cells, rejections, read),
+    Table("attacks_corpora", Profile, lambda: [*map(Profile, TOPICS)], profile, read),
 ]
 if __name__ == "__main__":
     run(TABLES, __doc__, report)

@@ -175,7 +175,7 @@ class PrivacyAccountant:
         self._max_parts = None if max_parts is None else int(max_parts)
         self._filter = None  # until the first spend that costs anything
         self._kept: tuple[LedgerEntry, ...] = ()
-        self._steps: dict[str, str] = {}  # of streams: a digest of the sum that each had
+        self._steps: dict[str, str] = {}  # of streams: a digest of the sum that each had; of samples: their run
         self._lock = RLock()
         self._process = os.getpid()
 
@@ -592,7 +592,7 @@ class PrivacyAccountant:
         return accountant
 
     def _note_step(self, step, digest):
-        """Return the digest of the sum that a step of a stream had, which is this one if it had none."""
+        """Return the digest that a step of a stream, or samples, had; which is this one if there was none."""
         self._refuse_other_process()
         with self._lock:
             if step not in self._steps:

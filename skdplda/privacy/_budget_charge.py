@@ -47,11 +47,23 @@ class BudgetCharge:
         if ledger is not None and not self._charged(ledger, run):
             ledger.check(self.guarantee)
 
-    def charge(self, run: str) -> None:
-        """Spend the guarantee, unless this run, which keeps its name when it is resumed, has been charged already."""
+    def charge(self, run: str, samples: str | None = None) -> None:
+        """Spend the guarantee, unless this run, which keeps its name when it is resumed, has been charged already.
+
+        `samples` identifies Poisson samples that follow from a seed: BudgetExceededError if the ledger knows another
+        run that had them, since it composes samples as independent.
+        """
         ledger = self._ledger()
-        if ledger is not None:  # two processes may resume one run, of which the ledger charges one
-            ledger.spend(self.guarantee, self._block_label, fitted=self._fitted, run=self._name(run))
+        if ledger is None:
+            return
+        if samples is not None and ledger._note_step(f"samples {samples}", run) != run:
+            raise BudgetExceededError(
+                "random_state was used before under this ledger, for a fit on samples: the same documents would be"
+                " drawn, and the ledger counts on independent samples. Use random_state=None, or another secret."
+                " Nothing was released."
+            )
+        # Two processes may resume one run, of which the ledger charges one.
+        ledger.spend(self.guarantee, self._block_label, fitted=self._fitted, run=self._name(run))
 
     def take_step(self, run: str, number: int, digest: str) -> None:
         """Note the sum of step `number` of a stream; BudgetExceededError for one that this step has not had.

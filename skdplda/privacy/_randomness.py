@@ -133,6 +133,11 @@ class Randomness:
         """Return the key of draws that are released: 256 bits as uint32."""
         return np.frombuffer(self._derive("released draws"), dtype="<u4").astype(np.uint32)
 
+    @property
+    def samples(self) -> str | None:
+        """What identifies the samples of all rounds, 128 bits in hexadecimal; None if nobody can have them again."""
+        return self._derive("name of the samples").hex()[:32] if self.seeded else None
+
     def sample(self, round_: int, n_units: int, rate: float) -> np.ndarray:
         """Return the Poisson sample of a round, uint8: 1 for the units taken, each with probability `rate`."""
         stream = hashlib.shake_256(self._derive("sample", round_)).digest(8 * n_units)
