@@ -15,7 +15,7 @@ from skdplda.rounds._spending import NoisePlan
 
 CLAIMED_ACCOUNTINGS = ("zcdp", "advanced", "linear")
 FIXED = ("learning_method", "max_visits", "prior")  # parameters of the base that the form has no choice of
-STEP_DELTA = 1e-6  # delta of one step before subsampling, in the code of the authors
+STEP_DELTA = 1e-6  # of one step before subsampling, in the code of the authors
 BELOW = 1 - 2.0**-50  # times what a bisection found from above
 
 
@@ -51,7 +51,7 @@ def vips_noise_multiplier(
     Raises
     ------
     ValueError
-        If a number is out of range, or the steps alone spend delta.
+        If a number is out of range.
 
     See Also
     --------
@@ -61,7 +61,7 @@ def vips_noise_multiplier(
     -----
     The text of [1]_ does not say how delta is divided; the code of its authors does [2]_: delta' is 1e-6 for each step.
     zCDP spends all of delta on its conversion, beside that; advanced composition what the steps leave of it; linear
-    composition nothing more.
+    composition nothing more. Where steps would spend more than half of delta by these two, they share half of it.
 
     References
     ----------
@@ -87,42 +87,36 @@ def vips_noise_multiplier(
 
 def _noise(epsilon, delta, steps, sampling_rate, accounting):
     """Return the noise of `vips_noise_multiplier`."""
-    step_epsilon = SHARES[accounting](epsilon, delta, steps, sampling_rate)
-    return math.sqrt(2 * log(1.25 / STEP_DELTA)) / log1p(expm1(step_epsilon) / sampling_rate)
+    step_epsilon, step_delta = SHARES[accounting](epsilon, delta, steps, sampling_rate)
+    return math.sqrt(2 * log(1.25 / step_delta)) / log1p(expm1(step_epsilon) / sampling_rate)
 
 
 def _zcdp_share(epsilon, delta, steps, sampling_rate):
-    """Epsilon of a step as rho-zCDP, with total + 2 sqrt(total ln(1/delta)) = epsilon."""
+    """Epsilon of a step as rho-zCDP, with total + 2 sqrt(total ln(1/delta)) = epsilon, and delta before subsampling."""
     bits = log(1 / delta)
     root = math.sqrt(bits + epsilon) - math.sqrt(bits)
-    return math.sqrt(4 * root * root / steps * log(1.25 / (STEP_DELTA * sampling_rate)))
+    return math.sqrt(4 * root * root / steps * log(1.25 / (STEP_DELTA * sampling_rate))), STEP_DELTA
 
 
 def _advanced_share(epsilon, delta, steps, sampling_rate):
-    """Epsilon of a step by Theorem 3.20 of Dwork and Roth (2014)."""
-    left = _left(delta, steps, sampling_rate)
+    """The same by Theorem 3.20 of Dwork and Roth (2014)."""
+    step_delta = _step_delta(delta, steps, sampling_rate)
+    left = delta - steps * sampling_rate * step_delta
 
     def spends(step):
         return math.sqrt(2 * steps * log(1 / left)) * step + steps * step * expm1(step) >= epsilon
 
-    return least(spends, min(epsilon, 700.0)) * BELOW
+    return least(spends, min(epsilon, 700.0)) * BELOW, step_delta
 
 
 def _linear_share(epsilon, delta, steps, sampling_rate):
-    """Epsilon of a step by Theorem 3.16 of Dwork and Roth (2014)."""
-    _left(delta, steps, sampling_rate)
-    return epsilon / steps
+    """The same by Theorem 3.16 of Dwork and Roth (2014)."""
+    return epsilon / steps, _step_delta(delta, steps, sampling_rate)
 
 
-def _left(delta, steps, sampling_rate):
-    """Return what the steps leave of delta."""
-    spent = steps * sampling_rate * STEP_DELTA
-    if spent >= delta:
-        raise ValueError(
-            f"{steps} steps spend a delta of {spent:.3g}, and all together must have less than {delta:g}. Take fewer"
-            " steps, a smaller sampling rate, a larger delta, or VIPSLDA."
-        )
-    return delta - spent
+def _step_delta(delta, steps, sampling_rate):
+    """Return delta of a step before subsampling, of which all steps spend half of delta at most."""
+    return min(STEP_DELTA, delta / (2 * steps * sampling_rate))
 
 
 SHARES = {"zcdp": _zcdp_share, "advanced": _advanced_share, "linear": _linear_share}
