@@ -1544,7 +1544,7 @@ class Copy:
 
     def test(self, tests):
         """Return (exit code, first failure)."""
-        code, output = self.run("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests)
+        code, output = self.run("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests)
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
         return code, failed[1] if failed else output[-300:]
 
