@@ -51,8 +51,8 @@ from skdplda.vocabulary import DPVocabularySelector
 FIXED, EPSILONS, OWN = 3.0, (0.5, 1.0, 2.0, 3.0, 5.0, 10.0), DPVocabularySelector().method
 # Okabe and Ito's palette; lines differ by their markers too. A claim that does not hold is dashed.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"), ("#E69F00", "P")]
-NAMES = {"laplace-last": "laplace-last (ε₂ claimed, does not hold)", "non-private": "PrivateCGSLDA"}
-RESCALED = "laplace-last, rescaled"
+RESCALED, FALSE = "laplace-last, rescaled", "(ε₂ claimed, does not hold)"
+NAMES = {name: f"{name} {FALSE}" for name in ("laplace-last", RESCALED)} | {"non-private": "PrivateCGSLDA"}
 MEASURES = {"authors": "Coherence, as the authors' numbers", "u_mass": "Coherence, equation (4)", "c_npmi": "c_npmi"}
 
 
