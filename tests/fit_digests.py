@@ -258,6 +258,7 @@ FITS = {
     "cgs-exact-infer": lambda: fitted(seeded(PrivateCGSLDA, epsilon=np.inf, doc_topic_prior="infer")),
     "cgs-exact-many-topics": lambda: fitted(seeded(PrivateCGSLDA, 300, epsilon=np.inf, max_iter=12)),
     "cgs-published": lambda: fitted(seeded(PriTopLDA, epsilon=2.0, max_iter=5)),
+    "cgs-published-rescaled": lambda: fitted(seeded(PriTopLDA, epsilon=2.0, max_iter=5, weights="rescaled")),
     "cgs-monitor": lambda: fitted(seeded(InherentPrivacyLDA, max_iter=5)),
     "cgs-transcript": lambda: heard(PrivateCGSLDA),
     "cdp": lambda: fitted(seeded(CDPLDA, max_iter=5)),

@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivateCGSLDA
-from skdplda.privacy import PrivacyGuarantee, active_accountant, prepaid
+from skdplda.privacy import BudgetCharge, PrivacyGuarantee, active_accountant, prepaid
 
 X = np.random.default_rng(0).poisson(1.0, size=(24, 6))
 BUDGET = {"epsilon": 100.0, "delta": 1e-3}
@@ -75,6 +75,12 @@ def test_a_ledger_refuses_samples_that_it_has_had(tmp_path):
             lda(**sampled | others).fit(X)
     assert len(accountant.ledger) == 5
     lda(**sampled, random_state=secret).fit(X)  # without a ledger, as ever
+    with PrivacyAccountant(np.inf, 1e-4, accept_claimed=True):  # without noise, they promise nothing
+        for _ in range(2):
+            lda(epsilon=np.inf, sampling_rate=0.5, random_state=secret).fit(X)
+    with PrivacyAccountant(0.5, 1e-5) as poor, pytest.raises(BudgetExceededError, match="the budget is"):
+        BudgetCharge(lda(**sampled).privacy_cost(), "fit").charge("run", "samples")
+    assert not poor._steps  # what was not afforded may come again
 
 
 def test_a_feature_union_in_two_threads_is_charged_twice():

@@ -11,7 +11,9 @@ from internals import PUBLISHED, fit_published, laplace
 from internals import sequential_kernel as _sequential
 from scipy import special, stats
 
+from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy import InherentPrivacyHistory
+from skdplda.published import PriTopLDA
 
 PRIORS = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01}
 
@@ -251,6 +253,19 @@ def test_rescaled_weights_draw_evenly_where_all_are_equal():
         corpus.sweep(_sequential.sequential_sweep, 0, number, np.inf, np.ones(1), np.ones(1), True)
         hits[corpus.topics[0]] += 1
     assert stats.chisquare(hits).pvalue > 1e-6
+
+
+def test_the_estimator_has_both_kinds_of_weights():
+    X, made = random_counts(6), {"epsilon": 2.0, "max_iter": 3, "random_state": 0}
+    with pytest.warns(PrivacyLeakWarning):
+        clipped, rescaled = (PriTopLDA(4, weights=kind, **made).fit(X) for kind in ("clipped", "rescaled"))
+    assert (clipped.components_ != rescaled.components_).any()
+    with pytest.warns(PrivacyLeakWarning):
+        again = PriTopLDA(4, weights="rescaled", **made).fit(X)
+    np.testing.assert_array_equal(again.components_, rescaled.components_)
+    assert rescaled.privacy_guarantee_.mechanism.endswith("laplace-last-rescaled")
+    with pytest.raises(ValueError, match="The 'weights' parameter of PriTopLDA must be a str among"):
+        PriTopLDA(4, weights="shifted").fit(X)
 
 
 def test_fit_published_finds_planted_topics():

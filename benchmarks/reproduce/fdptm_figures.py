@@ -11,7 +11,7 @@ Figure 4: words selected with epsilon_1, topics without noise. Figure 5: one of 
 varies, the other is 3. M1 is "item_frequency_published", the authors' with its printed threshold, which breaks its
 delta; "item_frequency", the same with a threshold that keeps it; or the package's default. M2 is "laplace-last" (Zhu et
 al. 2016), whose claimed epsilon_2 does not hold, with weights that count as 0 where noise made them negative or, as in
-the authors' code, "rescaled": the least weight of a draw is taken from all of them, and priors are 1 / K; or
+the authors' code, "rescaled": the least weight of a draw is subtracted from all, and priors are 1 / K; or
 "gaussian", proven for documents at delta=1e-5. The table has the total of words and topics, accounted jointly, and its
 status, which was "claimed" in each row when these were measured: scikit-learn's CountVectorizer does not record how it
 learned its words, now an assumption of the proof.

@@ -131,7 +131,7 @@ def sequential_sweep(
     const double[::1] word_noise=None, const double[::1] doc_noise=None,  # IN, one a token
     bint rescaled=False,
 ):
-    """Draw the topic of each token once, in the order of the corpus. A negative count weighs as 0.
+    """Draw the topic of each token once, in the order of the corpus. A negative count weighs as 0, unless rescaled.
 
     Equivalent to, for each token of word w and topic z in document d: take it out of the three counts;
     p = (min(word_topic[w], clip) + beta) / (topic_total + len(word_topic) * beta) * (doc_topic[d] + alpha);

@@ -533,7 +533,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             identity = f"{type(self).__name__} {fingerprint(*held)}"
         with closing(e_step) if hasattr(e_step, "close") else nullcontext():
             transcript = Transcript(self.checkpoint, identity, state, keeps=data.transcript is not None)
-            samples = None if plan.sampling_rate == 1 else randomness.samples
+            samples = None if plan.noiseless or plan.sampling_rate == 1 else randomness.samples
             charged = partial(charge.charge, samples=samples)
             options = {"transcript": transcript, "before_release": charged, "callback": callback}
             options |= {"verbose": self.verbose}

@@ -56,14 +56,17 @@ class BudgetCharge:
         ledger = self._ledger()
         if ledger is None:
             return
-        if samples is not None and ledger._note_step(f"samples {samples}", run) != run:
-            raise BudgetExceededError(
-                "random_state was used before under this ledger, for a fit on samples: the same documents would be"
-                " drawn, and the ledger counts on independent samples. Use random_state=None, or another secret."
-                " Nothing was released."
-            )
-        # Two processes may resume one run, of which the ledger charges one.
-        ledger.spend(self.guarantee, self._block_label, fitted=self._fitted, run=self._name(run))
+        with ledger._lock:
+            if samples is not None and ledger._steps.get(f"samples {samples}", run) != run:
+                raise BudgetExceededError(
+                    "random_state was used before under this ledger, for a fit on samples: the same documents would be"
+                    " drawn, and the ledger counts on independent samples. Use random_state=None, or another secret."
+                    " Nothing was released or spent."
+                )
+            # Two processes may resume one run, of which the ledger charges one.
+            ledger.spend(self.guarantee, self._block_label, fitted=self._fitted, run=self._name(run))
+            if samples is not None:
+                ledger._note_step(f"samples {samples}", run)
 
     def take_step(self, run: str, number: int, digest: str) -> None:
         """Note the sum of step `number` of a stream; BudgetExceededError for one that this step has not had.

@@ -315,9 +315,9 @@ class PriTopLDA(BaseSequentialLDA):
     max_iter : int, default=300
         Number of sweeps, without the last one. Affects privacy: no.
     weights : {"clipped", "rescaled"}, default="clipped"
-        What becomes of weights that noise makes negative: each counts as 0, or the least weight of a draw is taken from
-        all of them, as the code of [2]_ does, so that the least likely topic is never drawn; its priors are
-        1 / `n_components`. Affects privacy: no.
+        Of the last sweep. "clipped": a weight that noise makes negative counts as 0. "rescaled": the least weight of a
+        draw is subtracted from all, negative or not, so that the least likely topic is never drawn, without noise
+        neither: as the code of [2]_ does, which has priors of 1 / `n_components`. Affects privacy: no.
     doc_topic_prior, topic_word_prior, n_jobs : as of `CDPLDA`
         Affects privacy: no.
     random_state : as of `CDPLDA`

@@ -60,8 +60,9 @@ def vips_noise_multiplier(
     Notes
     -----
     The text of [1]_ does not say how delta is divided; the code of its authors does [2]_: delta' is 1e-6 for each step.
-    zCDP spends all of delta on its conversion, beside that; advanced composition what the steps leave of it; linear
-    composition nothing more. Where steps would spend more than half of delta by these two, they share half of it.
+    zCDP spends all of delta on its conversion, and does not count what the steps spend; advanced composition spends
+    what these leave; linear composition nothing more. Where steps would spend more than half of delta by these two,
+    which the code does not look at, they share half of it here.
 
     References
     ----------
