@@ -24,6 +24,7 @@ INTERNALS = {
     "_kernels._zeta": "zeta",
     # Arithmetic of the same bits everywhere, against mpmath; checks that all estimators share.
     "_arithmetic": "* as arithmetic, eigen, log, mixture_weights",
+    "_checks": "rows_of",
     "_files": "fingerprint, whole_file",
     "_reading": "* as reading, PATTERNS, count_words, read_texts",
     "_texts": "LETTERS",

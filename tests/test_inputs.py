@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
-from internals import check_groups
+from internals import check_groups, rows_of
 from internals import validation as _validation
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -173,6 +173,15 @@ def test_a_fit_without_noise_needs_no_second_copy_of_the_counts():
     shared = _validation.check_counts(model, X, reset=True, copy=False)
     assert np.shares_memory(shared.data, X.data) and np.shares_memory(shared.indices, X.indices)
     assert not np.shares_memory(_validation.check_counts(model, X, reset=True).data, X.data)
+
+
+@pytest.mark.parametrize("rows", [slice(2, 7), slice(3, 3), slice(8, 99), np.array([4, 0, 4]), np.array([], int)])
+def test_some_rows_are_taken_without_all(rows):
+    X = _validation.check_counts(PrivateCGSLDA(2), make_lda_corpus(12, 9, 2, random_state=0).data, reset=True)
+    some = rows_of(X, rows)
+    assert (some.indptr.dtype, some.indices.dtype, some.dtype) == (np.int64, np.int32, np.int32)
+    np.testing.assert_array_equal(some.toarray(), X.toarray()[rows])
+    assert np.shares_memory(some.data, X.data) == (isinstance(rows, slice) and some.nnz > 0)
 
 
 @pytest.mark.parametrize("X", list(broken_matrices()))

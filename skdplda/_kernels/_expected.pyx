@@ -57,26 +57,40 @@ cdef class Rows:
         self.c.even, self.c.n_words, self.c.n_topics = np.min(alpha) == np.max(alpha), V, K
 
 
-cdef blocks_of(X, start, int size):
+cdef blocks_of(X, const int64_t[::1] start, int size):
     """Return the entries of each block of documents, word by word: indptr (int64), documents and counts (uint16).
 
     Beside these, (n, 2), int64, is where the list of each document of the block begins and ends; lists of all begin at
     `start`. Documents of a word ascend in the length of their lists, so that loops over lists end where the processor
     expects. A count that is too large has several entries.
     """
-    blocks, size = [], min(size, MOST)
-    for first in range(0, X.shape[0], size):
-        order = first + np.argsort(np.diff(start[first:first + size + 1]), kind="stable")
-        part = X[order].tocsc()
-        if part.nnz:
-            ends, documents, counts = part.indptr.astype(np.int64), part.indices, part.data
-            if np.max(counts) > MOST:
-                n = -(-counts // MOST)
-                entry, begin = np.repeat(np.arange(len(n)), n), np.append(0, np.cumsum(n))
-                rest = counts[entry] - MOST * (np.arange(len(entry)) - begin[entry])
-                ends, documents, counts = begin[ends], documents[entry], np.minimum(rest, MOST)
-            lists = np.stack([start[order], start[order + 1]], axis=1)
-            blocks.append((ends, documents.astype(np.uint16), counts.astype(np.uint16), lists))
+    cdef const int64_t[::1] indptr = X.indptr.astype(np.int64, copy=False)
+    cdef const int32_t[::1] indices = X.indices, counts = X.data
+    cdef int64_t e, first, last, D = X.shape[0], V = X.shape[1]
+    cdef int32_t i, left, most = min(size, MOST)
+    cdef int64_t[::1] order, ends, place
+    cdef uint16_t[::1] document, count
+    blocks, lengths = [], np.diff(start)
+    for first in range(0, D, most):
+        last = min(D, first + most)
+        order, ends = np.argsort(lengths[first:last], kind="stable"), np.zeros(V + 1, np.int64)
+        for e in range(indptr[first], indptr[last]):
+            ends[indices[e] + 1] += max(1, (counts[e] + <int64_t> MOST - 1) // MOST)
+        if indptr[first] == indptr[last]:
+            continue
+        ends = np.cumsum(ends)
+        document, count, place = np.empty(ends[V], np.uint16), np.empty(ends[V], np.uint16), np.array(ends)
+        for i in range(last - first):
+            for e in range(indptr[first + order[i]], indptr[first + order[i] + 1]):
+                left = counts[e]
+                while True:
+                    document[place[indices[e]]], count[place[indices[e]]] = i, min(left, MOST)
+                    place[indices[e]] += 1
+                    left -= MOST
+                    if left <= 0:
+                        break
+        lists = np.stack([np.add(order, first), np.add(order, first + 1)], axis=1)
+        blocks.append((ends, document, count, np.asarray(start)[lists]))
     return blocks
 
 
@@ -129,7 +143,7 @@ cdef class ExpectedCounts:
         self.tokens = aligned_zeros(n + 1, np.float32)
         self.tokens[:] = np.asarray(tokens)[:n + 1]
         topic = tokens = None
-        self._blocks, self._after = blocks_of(X, np.asarray(start), block), aligned_zeros(n + 1, np.float32)
+        self._blocks, self._after = blocks_of(X, start, block), aligned_zeros(n + 1, np.float32)
         if resumed is not None and (resumed.shape != (n + 1,) or resumed.dtype != np.float32):
             raise ValueError("resumed must be the `tokens` of the same documents and topics")
         if resumed is not None:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import exp
+from skdplda._checks import rows_of
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights, weighted_words
 from skdplda.rounds._queries import BLEND, JUDGE_PRIOR, Query, WordTotals, judged
@@ -284,10 +285,10 @@ class ClusterEStep:
             last = max(first + 1, np.searchsorted(ends, ends[first] + BLOCK, side="right") - 1)
             documents = order[self._units[0][first] : self._units[0][last]]
             documents = documents[labels[documents] != NOWHERE]
-            part = sp.coo_array(counts[documents])
-            of = documents[part.row]
-            values = part.data.astype(np.int64) * weights[labels[of], part.col]
-            sums.add_scaled(values, labels[of] * n_words + part.col, self._unit[of], self.n_units)
+            part = rows_of(counts, documents)
+            of, words = np.repeat(documents, np.diff(part.indptr)), part.indices
+            values = part.data.astype(np.int64) * weights[labels[of], words]
+            sums.add_scaled(values, labels[of] * n_words + words, self._unit[of], self.n_units)
             first = last
         return sums.bounded()
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._checks import rows_of
+
 
 @dataclass(frozen=True)
 class SeedCounts:
@@ -24,7 +26,7 @@ class SeedCounts:
             return sp.csr_array(self.shape, dtype=np.int32)
         numbers = topic[row], np.arange(len(row))
         of_topics = sp.csr_array((np.ones(len(row), np.int32), numbers), shape=(self.shape[1], len(row)))
-        return sp.csr_array((of_topics @ X[row]).T, dtype=np.int32)
+        return sp.csr_array((of_topics @ rows_of(X, row)).T, dtype=np.int32)
 
 
 def drawn_seeds(shape, n_units, key):

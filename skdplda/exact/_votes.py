@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import total
+from skdplda._checks import rows_of
 from skdplda.rounds._adaptive import PRIORS
 from skdplda.rounds._bounds import shortened
 from skdplda.rounds._held_out import own_parts
@@ -27,14 +28,15 @@ def voted_factor(X, counts, prior, n_threads):
     asked = np.zeros(X.shape[0], bool)
     asked[:: max(1, X.shape[0] // MOST_DOCUMENTS)] = True
     if sp.issparse(X):
-        some = X[np.flatnonzero(asked)]
+        some = rows_of(X, np.flatnonzero(asked))
     else:
         some = sp.csr_array(sp.vstack([shortened(block) for _, block in X.blocks(asked)]))
     table = np.ascontiguousarray(counts.T) + np.finfo(np.float32).tiny
     left = np.full(table.shape, MOVED)
 
     def own(rows):
-        return own_parts(some[rows], table, left, None, np.ones(some[rows].shape[0]), prior, n_threads)
+        part = rows_of(some, rows)
+        return own_parts(part, table, left, None, np.ones(part.shape[0]), prior, n_threads)
 
     nats = nats_of_unseen(some, table, own, 1.0, np.outer(PRIORS, prior), n_threads)
     gains = np.clip(nats - nats[:, :1], -LARGEST_GAIN, LARGEST_GAIN)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import mean, power, total
-from skdplda._checks import csr_of
+from skdplda._checks import csr_of, rows_of
 from skdplda._validation import unit_of_documents
 from skdplda.privacy import NORM_BOUND
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
@@ -370,9 +370,13 @@ def _cut(counts, bounds, most, left):
 
 def run_sums(counts, bounds):
     """Return the sums of runs of counts, int64: run i is `counts[bounds[i]:bounds[i + 1]]`."""
-    sums, some = np.zeros(len(bounds) - 1, np.int64), np.diff(bounds) > 0
-    if some.any():
-        sums[some] = np.add.reduceat(counts[: bounds[-1]], bounds[:-1][some], dtype=np.int64)
+    sums = np.zeros(len(bounds) - 1, np.int64)
+    for runs in chunks(len(sums), 8, bounds):  # which are added as copies of 64 bits
+        starts, ends = bounds[:-1][runs], bounds[1:][runs]
+        some = starts < ends
+        if some.any():
+            part, begin = counts[starts[0] : ends[-1]], starts[some] - starts[0]
+            sums[runs][some] = np.add.reduceat(part, begin, dtype=np.int64)
     return sums
 
 
@@ -418,7 +422,7 @@ def unit_weights(X, units, order, least=1.0):
     norm_to_order = np.empty(n_units)
     for some in chunks(n_units, 32, entries):
         first, last = start[some.start], start[some.stop]
-        counts = X[some if alone else documents[first:last]].astype(np.float64)
+        counts = rows_of(X, some if alone else documents[first:last]).astype(np.float64)
         if not alone:
             pointers = start[some.start : some.stop + 1] - first
             shape = len(pointers) - 1, last - first
@@ -436,7 +440,7 @@ def weighted_words(X, weights):
     """Return the sum of documents' words, each as often as `unit_weights` says of its document, exact: (n_words,)."""
     words = np.zeros(X.shape[1], np.int64)
     for rows in chunks(X.shape[0], 32, X.indptr):
-        some = X[rows]
+        some = rows_of(X, rows)
         counts = np.repeat(weights[rows].astype(np.int64), np.diff(some.indptr)) * some.data
         words += np.bincount(some.indices, counts, X.shape[1]).astype(np.int64)
     return words

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
+from skdplda._checks import rows_of
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, chunks, weighted_words
 from skdplda.rounds._held_out import documents_of, gains_of_unseen, own_parts
 
@@ -229,7 +230,7 @@ class VectorSums(Query):
             sizes = e_step.documents.sizes(numbers)
             scale = NORM_BOUND * (1 - MARGIN) / sizes
             for rows in chunks(X.shape[0], self.centres.size):
-                directions, clusters = divided(X[rows], self)
+                directions, clusters = divided(rows_of(X, rows), self)
                 products = directions[:, :, None] * normalized_rows(clusters)[:, None, :]
                 sums.add_rows(np.trunc(products * scale[rows, None, None]), sizes[rows])
         return sums.bounded()
@@ -258,7 +259,7 @@ class ClusterCounts(Query):
             return sums.bounded()
         for _, X in e_step.documents.blocks():
             for rows in chunks(X.shape[0], self.shape[1], X.indptr):
-                self._add(sums, X[rows].astype(np.float64))
+                self._add(sums, rows_of(X, rows).astype(np.float64))
         return sums.bounded()
 
     def _add_users(self, sums, documents, n_units):
@@ -267,7 +268,7 @@ class ClusterCounts(Query):
         for X, rows, units in documents.by_unit():
             ends = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows])])[units]  # entries up to each user
             for some in chunks(len(units) - 1, self.shape[1], ends):
-                counts = X[rows[units[some.start] : units[some.stop]]].astype(np.float64)
+                counts = rows_of(X, rows[units[some.start] : units[some.stop]]).astype(np.float64)
                 user = np.repeat(np.arange(some.start, some.stop), np.diff(units[some.start : some.stop + 1]))
                 document = documents_of(counts)
                 values = (counts.data * self.word_weights[counts.indices])[:, None] * divided(counts, self)[1][document]
@@ -343,7 +344,7 @@ def own_of(query, X, e_step, numbers, prior):
 
     def own(rows):
         given = query.left, query.word_weights, shares[rows]
-        return own_parts(X[rows], query.table, *given, prior, e_step.n_threads)
+        return own_parts(rows_of(X, rows), query.table, *given, prior, e_step.n_threads)
 
     return own
 
@@ -352,7 +353,7 @@ def nats_of_unseen(X, table, own, blend, priors, n_threads):
     """Return the nats that documents gain with each prior, (n_documents, n_priors); `own(rows)` is of some."""
     nats = np.empty((X.shape[0], len(priors)))
     for rows in chunks(X.shape[0], 4 * table.shape[1], X.indptr):
-        nats[rows] = gains_of_unseen(X[rows], table, own(rows), blend, priors, n_threads)
+        nats[rows] = gains_of_unseen(rows_of(X, rows), table, own(rows), blend, priors, n_threads)
     return nats
 
 
