@@ -18,8 +18,13 @@ def apart(function, *given):
         return pool.submit(function, *given).result()
 
 
-def peak():
-    """Return the peak of this process's memory in bytes; Linux only. (ru_maxrss would count the parent's as well.)"""
+def peak(anew=False):
+    """Return the peak of this process's memory in bytes; Linux only. (ru_maxrss would count the parent's as well.)
+
+    It is that of the time since it was last called with `anew`, where it returns what is held now.
+    """
+    if anew:
+        Path("/proc/self/clear_refs").write_text("5")
     return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()).group(1))
 
 

@@ -44,7 +44,7 @@ def fit(settings):
     n_topics, n_words, jobs = settings.topics, settings.words, settings.jobs
     made = {"mean_length": settings.mean_length, "random_state": 0}
     X = make_lda_corpus(settings.documents, n_words, n_topics, **made).data
-    tokens, before = int(X.data.sum()), peak()
+    tokens, before = int(X.data.sum()), peak(anew=True)
     begin = time.perf_counter()
     model = PrivateCGSLDA(n_topics, epsilon=np.inf, max_iter=settings.rounds, n_jobs=jobs).fit(X)
     elapsed, most = time.perf_counter() - begin, peak()
@@ -59,7 +59,7 @@ def fit(settings):
         "state_bytes_per_token": state / tokens,
         "fit_bytes_per_token": (most - before) / tokens,
         "corpus_gigabytes": (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e9,
-        "peak_before_fit_gigabytes": before / 1e9,
+        "before_fit_gigabytes": before / 1e9,
         "peak_gigabytes": most / 1e9,
     }
 
