@@ -30,8 +30,9 @@ class Settings:
 
 
 def cells():
-    """Return what there is to measure: 100,000 to 100 million tokens."""
-    return [Settings(documents) for documents in (1_000, 10_000, 100_000, 1_000_000)]
+    """Return what there is to measure: 100,000 to 100 million tokens, and from 10 million on more topics."""
+    lengths = (1_000, 10_000, 100_000, 300_000, 1_000_000)
+    return [Settings(n, topics=k) for k in (50, 200, 1000) for n in lengths if k == 50 or n >= 100_000]
 
 
 def measure(settings):
