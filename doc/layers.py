@@ -28,7 +28,7 @@ WORDS = {  # what each package is for; one without a line here is drawn without 
     "plots": "displays",
     "cli": "the command line",
 }
-SMALL = ("__init__", "__main__", "_types", "_files", "_optional", "exceptions", "_version")
+SMALL = ("__init__", "__main__", "_rows", "_types", "_files", "_optional", "exceptions", "_version")
 
 
 def imports(folder):

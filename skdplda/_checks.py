@@ -93,29 +93,6 @@ def within(indices, size):
     return indices.dtype.kind in "iu" and (not indices.size or (indices.min() >= 0 and indices.max() < size))
 
 
-def csr_of(data, indices, indptr, shape):
-    """Return rows that have these arrays: a constructor may narrow them, and would follow wrong pointers."""
-    X = sp.csr_array(shape, dtype=data.dtype)
-    X.data, X.indices, X.indptr = data, indices, indptr
-    return X
-
-
-def rows_of(X, rows):
-    """Return some rows of a csr_array, a slice or an array of numbers; those of a slice share its memory.
-
-    SciPy copies all indices for this where `indptr` is of another type, as it is in counts as from `check_counts`.
-    """
-    if isinstance(rows, slice):
-        first, last, _ = rows.indices(X.shape[0])
-        indptr = X.indptr[first : last + 1]
-        entries, indptr = slice(indptr[0], indptr[-1]), indptr - indptr[0]
-    else:
-        start, length = X.indptr[rows], np.diff(X.indptr)[rows]
-        indptr = np.cumsum(np.append(0, length), dtype=X.indptr.dtype)
-        entries = np.repeat(start - indptr[:-1], length) + np.arange(indptr[-1])
-    return csr_of(X.data[entries], X.indices[entries], indptr, (len(indptr) - 1, X.shape[1]))
-
-
 def exact_counts(X, name="X"):
     """Return word counts as canonical CSR of int32; raise a ValueError for what is no count. X itself is left alone."""
     check_structure(X, name)

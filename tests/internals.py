@@ -24,9 +24,9 @@ INTERNALS = {
     "_kernels._zeta": "zeta",
     # Arithmetic of the same bits everywhere, against mpmath; checks that all estimators share.
     "_arithmetic": "* as arithmetic, eigen, log, mixture_weights",
-    "_checks": "rows_of",
     "_files": "fingerprint, whole_file",
     "_reading": "* as reading, PATTERNS, count_words, read_texts",
+    "_rows": "* as rows, rows_of",
     "_texts": "LETTERS",
     "_validation": "* as validation, check_counts, check_groups, tokens_of",
     # Inner bounds: what a unit contributes, in integers, with and without it, for every query and hostile values.

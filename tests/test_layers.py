@@ -16,6 +16,7 @@ LAYERS = [  # packages and modules of each layer, lowest first; one that is in n
         "_types",
         "_validation",
         "_reading",
+        "_rows",
         "_texts",
         "_files",
         "_hints",

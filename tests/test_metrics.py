@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import likelihood
+from internals import likelihood, rows
 from numpy.testing import assert_allclose
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
@@ -113,7 +113,7 @@ def test_presence_bits_alternate_words():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_batches_formats_and_threads_do_not_matter(corpus, topics, method):
+def test_batches_formats_and_threads_do_not_matter(corpus, topics, method, monkeypatch):
     X = corpus.data
     whole = held_out_log_likelihood(X, topics, method=method)
     parts = [held_out_log_likelihood(X[i : i + 7], topics, method=method) for i in range(0, 120, 7)]
@@ -121,6 +121,12 @@ def test_batches_formats_and_threads_do_not_matter(corpus, topics, method):
     assert held_out_log_likelihood(X, topics, method=method, n_threads=3) == whole
     for same in (X.toarray(), X.astype(float), X.tocsc(), sp.coo_array(X), X.toarray().tolist()):
         assert held_out_log_likelihood(same, topics, method=method) == whole
+    fine = held_out_log_likelihood(X, topics, method=method, tol=1e-9)
+    monkeypatch.setattr(rows, "CHUNK", 400)  # a few documents at a time
+    assert held_out_log_likelihood(X, topics, method=method) == whole
+    assert held_out_log_likelihood(X, topics, method=method, tol=1e-9) == fine
+    with pytest.raises(ValueError, match="word 1 of document 99 has probability 0"):
+        held_out_log_likelihood(np.tile([1, 0], (100, 1)) + np.arange(200).reshape(100, 2) // 199, [[1.0, 0.0]])
 
 
 def test_unsorted_input_counts_the_same_and_is_left_alone(corpus, topics):

@@ -65,7 +65,7 @@ cdef blocks_of(X, const int64_t[::1] start, int size):
     expects. A count that is too large has several entries.
     """
     cdef const int64_t[::1] indptr = X.indptr.astype(np.int64, copy=False)
-    cdef const int32_t[::1] indices = X.indices, counts = X.data
+    cdef const int32_t[::1] indices = X.indices.astype(np.int32, copy=False), counts = X.data
     cdef int64_t e, first, last, D = X.shape[0], V = X.shape[1]
     cdef int32_t i, left, most = min(size, MOST)
     cdef int64_t[::1] order, ends, place

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from skdplda._checks import check_structure, csr_of, is_integer
+from skdplda._checks import check_structure, is_integer
 from skdplda._files import PRIVATE, whole_file
+from skdplda._rows import csr_of
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Iterator, PathLike
 from skdplda._validation import check_block

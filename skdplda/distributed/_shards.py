@@ -7,8 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from skdplda._checks import csr_of, kind_of
+from skdplda._checks import kind_of
 from skdplda._optional import import_optional
+from skdplda._rows import csr_of
 from skdplda._types import ArrayLike
 from skdplda._validation import check_block, check_embeddings, check_groups, check_same_rows, names_of
 from skdplda.datasets import DiskCounts, open_counts

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import exp
-from skdplda._checks import rows_of
+from skdplda._rows import rows_of
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights, weighted_words
 from skdplda.rounds._queries import BLEND, JUDGE_PRIOR, Query, WordTotals, judged

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import total
-from skdplda._checks import csr_of
+from skdplda._rows import chunks, csr_of, rows_of
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import cut_to_tokens, shortened, unit_weights
 
@@ -119,7 +119,8 @@ class CutDocuments:
         if self._units is None:
             return np.ones(len(numbers))
         if self._shares is None:
-            squares = np.concatenate([total(X.astype(np.float64) ** 2, axis=1) for _, X in self.blocks()])
+            some = (rows_of(X, rows) for _, X in self.blocks() for rows in chunks(X.shape[0], 4, X.indptr))
+            squares = np.concatenate([total(X.astype(np.float64) ** 2, axis=1) for X in some])
             of_unit = np.bincount(self.unit, squares, self.n_units)
             self._shares = np.sqrt(squares / np.maximum(of_unit, 1.0)[self.unit])
         return self._shares[numbers]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._checks import rows_of
+from skdplda._rows import rows_of
 
 
 @dataclass(frozen=True)

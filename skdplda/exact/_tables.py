@@ -5,7 +5,8 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._checks import check_structure, csr_of
+from skdplda._checks import check_structure
+from skdplda._rows import csr_of
 from skdplda.exact._expected import expected_table
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables

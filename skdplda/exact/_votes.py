@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import total
-from skdplda._checks import rows_of
+from skdplda._rows import rows_of
 from skdplda.rounds._adaptive import PRIORS
 from skdplda.rounds._bounds import shortened
 from skdplda.rounds._held_out import own_parts

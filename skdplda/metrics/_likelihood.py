@@ -10,10 +10,12 @@ from skdplda._arithmetic import exp, log, matmul, total
 from skdplda._checks import MOST_THREADS, check_prior, exact_counts
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
+from skdplda._rows import chunks, rows_of
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import FittedTopics, check_sample_weight
 
 _CHUNK = 1 << 20  # products theta_dk phi_kw held at a time
+_NUMBERS = 8  # of an entry, in memory at a time
 _METHODS = ("document-completion", "fold-in")
 _KINDS = {Integral: "an integer", Real: "a number"}
 
@@ -153,8 +155,7 @@ def score_samples(X: Matrix, topic_word: ArrayLike, **options: Any) -> np.ndarra
     >>> score_samples([[4, 0], [1, 0]], [[0.5, 0.5]]).round(3).tolist()
     [-0.693, nan]
     """
-    per_document, held_out = _held_out(X, topic_word, **options)
-    n_tokens = np.asarray(held_out.sum(axis=1, dtype=np.int64), dtype=float).ravel()
+    per_document, n_tokens = _held_out(X, topic_word, **options)
     return np.divide(per_document, n_tokens, out=np.full(len(per_document), np.nan), where=n_tokens > 0)
 
 
@@ -264,13 +265,16 @@ def unigram_perplexity(
             raise ValueError("words must have at least one training token when smoothing is 0, got none.")
         probability = counts / total(counts)
     _check_vocabulary(X, probability)
-    held_out = _split(X, method)[1]
-    per_document = _log_likelihood(held_out, probability.T, np.ones((X.shape[0], 1)))
-    return exp(-_mean(*_weighted_sums(per_document, held_out, sample_weight)))
+
+    def judged(_, held_out, first):
+        return _log_likelihood(held_out, probability.T, np.ones((held_out.shape[0], 1)), first)
+
+    per_document, n_tokens = _of_halves(X, method, judged)
+    return exp(-_mean(*_weighted_sums(per_document, n_tokens, sample_weight)))
 
 
 def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion", max_iter=100, tol=1e-4, n_threads=1):
-    """Return the log-likelihood of each document's held-out tokens, and these tokens."""
+    """Return the log-likelihood of each document's held-out tokens, and the number of these."""
     checked = isinstance(topic_word, FittedTopics) and X.dtype == np.int32  # by a fitted model; sums of units are wider
     X = X if checked else exact_counts(X)
     phi = _check_distributions(topic_word, "topic_word")
@@ -283,17 +287,33 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
     ):
         if not isinstance(value, kind) or not value >= least:
             raise ValueError(f"{name} must be {_KINDS[kind]} of at least {least}, got {value!r}.")
-    observed, held_out = _split(X, method)
     n_threads = min(n_threads, MOST_THREADS)
-    if tol < LEAST_TOLERANCE:  # finer than single precision
-        phi = np.ascontiguousarray(phi.T)
-        theta = fold_in(observed.indptr, observed.indices, observed.data, phi, alpha, max_iter, tol, n_threads)
-        return _log_likelihood(held_out, phi, theta), held_out
-    rows, peak, place = word_rows(phi, np.concatenate([observed.indices, held_out.indices]), n_threads)
-    place, held_out_place = place[: observed.nnz], place[observed.nnz :]
-    theta = fold_in_rows(observed.indptr, place, observed.data, rows, alpha, max_iter, tol, n_threads)
-    probability = probabilities(held_out.indptr, held_out_place, rows, peak, theta, n_threads)
-    return _sum_logarithms(held_out, probability), held_out
+    fine = np.ascontiguousarray(phi.T) if tol < LEAST_TOLERANCE else None  # finer than single precision
+
+    def judged(observed, held_out, first):
+        if fine is not None:
+            theta = fold_in(observed.indptr, observed.indices, observed.data, fine, alpha, max_iter, tol, n_threads)
+            return _log_likelihood(held_out, fine, theta, first)
+        rows, peak, place = word_rows(phi, np.concatenate([observed.indices, held_out.indices]), n_threads)
+        place, held_out_place = place[: observed.nnz], place[observed.nnz :]
+        theta = fold_in_rows(observed.indptr, place, observed.data, rows, alpha, max_iter, tol, n_threads)
+        probability = probabilities(held_out.indptr, held_out_place, rows, peak, theta, n_threads)
+        return _sum_logarithms(held_out, probability, first)
+
+    return _of_halves(X, method, judged)
+
+
+def _of_halves(X, method, judged):
+    """Return what `judged(observed, held_out, first)` says of the halves of documents, some at a time from `first` on.
+
+    Beside it is the number of held-out tokens of each document; both are of shape (n_documents,).
+    """
+    found, n_tokens = np.zeros(X.shape[0]), np.zeros(X.shape[0])
+    for some in chunks(X.shape[0], _NUMBERS, X.indptr):
+        observed, held_out = _split(rows_of(X, some), method)
+        found[some] = judged(observed, held_out, some.start)
+        n_tokens[some] = np.asarray(held_out.sum(axis=1, dtype=np.int64)).ravel()
+    return found, n_tokens
 
 
 def _check_distributions(table, name):
@@ -342,18 +362,21 @@ def _split(X, method):
     return halves
 
 
-def _log_likelihood(X, word_topic, doc_topic):
-    """Return sum_w c_dw log(theta_d . phi_w) of each document; the topics are given word-major."""
+def _log_likelihood(X, word_topic, doc_topic, first=0):
+    """Return sum_w c_dw log(theta_d . phi_w) of each document; the topics are given word-major.
+
+    `first` is the number of the first document, for an error.
+    """
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     probability = np.empty(X.nnz)
     step = max(1, _CHUNK // word_topic.shape[1])
     for start in range(0, X.nnz, step):
         chunk = slice(start, start + step)
         probability[chunk] = total(doc_topic[rows[chunk]] * word_topic[X.indices[chunk]], axis=1)
-    return _sum_logarithms(X, probability)
+    return _sum_logarithms(X, probability, first)
 
 
-def _sum_logarithms(X, probability):
+def _sum_logarithms(X, probability, first):
     """Return sum_w c_dw log(p_dw) of each document, from the probability of each entry's word."""
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     impossible = (probability <= 0) & (X.data > 0)
@@ -361,15 +384,14 @@ def _sum_logarithms(X, probability):
         i = int(np.argmax(impossible))
         raise ValueError(
             f"topic_word must be positive for each word that occurs: word {X.indices[i]} of document "
-            f"{rows[i]} has probability 0. Smooth the topics with a positive topic_word_prior."
+            f"{first + rows[i]} has probability 0. Smooth the topics with a positive topic_word_prior."
         )
     terms = np.where(X.data > 0, X.data * log(np.where(X.data > 0, probability, 1)), 0.0)
     return np.bincount(rows, weights=terms, minlength=X.shape[0])
 
 
-def _weighted_sums(per_document, X, sample_weight):
+def _weighted_sums(per_document, n_tokens, sample_weight):
     """Return the weighted sums of a log-likelihood per document and of its tokens."""
-    n_tokens = np.asarray(X.sum(axis=1, dtype=np.int64), dtype=float).ravel()
     if sample_weight is None:
         return total(per_document), float(n_tokens.sum())  # of whole numbers
     weight = check_sample_weight(sample_weight, len(per_document))

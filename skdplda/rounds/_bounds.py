@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import mean, power, total
-from skdplda._checks import csr_of, rows_of
+from skdplda._rows import chunks, csr_of, rows_of, run_sums
 from skdplda._validation import unit_of_documents
 from skdplda.privacy import NORM_BOUND
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
@@ -27,7 +27,6 @@ FINEST = 2**30  # the largest of a unit's real values, before they are scaled as
 # Relative margin of a contribution, above what floating point may add to soft counts that sum to 1.
 MARGIN = 1e-9
 SLACK = 1 + 1e-6  # of the norm of a whole sum, which is computed in floating point
-CHUNK = 2**24  # numbers in memory at a time
 
 
 class Bounded:
@@ -366,28 +365,6 @@ def _cut(counts, bounds, most, left):
         entries = slice(bounds[d], bounds[d + 1])
         data[entries] = left(d, np.cumsum(data[entries], dtype=np.int64))
     return csr_of(data, counts.indices, counts.indptr, counts.shape)
-
-
-def run_sums(counts, bounds):
-    """Return the sums of runs of counts, int64: run i is `counts[bounds[i]:bounds[i + 1]]`."""
-    sums = np.zeros(len(bounds) - 1, np.int64)
-    for runs in chunks(len(sums), 8, bounds):  # which are added as copies of 64 bits
-        starts, ends = bounds[:-1][runs], bounds[1:][runs]
-        some = starts < ends
-        if some.any():
-            part, begin = counts[starts[0] : ends[-1]], starts[some] - starts[0]
-            sums[runs][some] = np.add.reduceat(part, begin, dtype=np.int64)
-    return sums
-
-
-def chunks(n_rows, width, indptr=None):
-    """Yield slices of rows that fit into memory: `width` numbers each, and for each of their entries if given."""
-    ends = np.arange(n_rows + 1) if indptr is None else np.arange(n_rows + 1) + (indptr - indptr[0])
-    first = 0
-    while first < n_rows:
-        last = max(first + 1, np.searchsorted(ends, ends[first] + CHUNK // width, side="right") - 1)
-        yield slice(first, int(last))
-        first = int(last)
 
 
 def _subset(n, size, stream):

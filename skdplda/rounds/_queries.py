@@ -19,8 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
-from skdplda._checks import rows_of
-from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, chunks, weighted_words
+from skdplda._rows import chunks, rows_of
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, weighted_words
 from skdplda.rounds._held_out import documents_of, gains_of_unseen, own_parts
 
 __all__ = [
