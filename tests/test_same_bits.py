@@ -58,11 +58,11 @@ ONES = "ones times numbers: sums alone, in the order of the entries"
 TREE = "a tree of topics that are released, no part of a fit: a last bit of its heights"
 ROUNDED = "rounded up to fewer bits than differ: doc/theory/noise.rst, where it may not be enough"
 EXCEPTIONS = {
-    "_rows.py:run_sums": WHOLE,
     "_arithmetic.py:total": "of a shape",
     "_files.py:read_array": "of a shape",
     "_reading.py:ReadTexts.__len__": FLAGS,
     "_reading.py:ReadTexts.counts.groups": FLAGS,
+    "_rows.py:run_sums": WHOLE,
     "_texts.py:hint_at_clauses": FLAGS,
     "_texts.py:most_frequent": WHOLE,
     "datasets/_disk.py:DiskCounts.blocks": WHOLE,
