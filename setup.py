@@ -81,7 +81,6 @@ def refusal():
 if message := refusal():
     sys.exit(message)
 
-import numpy as np  # noqa: E402
 from Cython.Build import cythonize  # noqa: E402
 from setuptools import Extension, setup  # noqa: E402
 from setuptools.command.build_ext import build_ext  # noqa: E402
@@ -164,9 +163,7 @@ class SameArchive(sdist):
 def extensions():
     """Return one Extension for each kernel, and the one that they share."""
     trace = os.environ.get("CYTHON_COVERAGE") == "1"
-    macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
-    if trace:
-        macros += [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]
+    macros = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")] if trace else []
     # Debug information takes a third of the time; CFLAGS=-g asks for it.
     compile_args = COMPILE_ARGS + ([] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0"])
     modules = [
@@ -174,7 +171,7 @@ def extensions():
             f"skdplda._kernels._{name}",
             [f"skdplda/_kernels/_{name}.pyx"],
             depends=headers_of(f"_{name}.pyx"),
-            include_dirs=[np.get_include(), "skdplda/_kernels"],
+            include_dirs=["skdplda/_kernels"],
             define_macros=macros,
             extra_compile_args=list(compile_args),
         )
