@@ -120,7 +120,7 @@ class CutDocuments:
             return np.ones(len(numbers))
         if self._shares is None:
             some = (rows_of(X, rows) for _, X in self.blocks() for rows in chunks(X.shape[0], 4, X.indptr))
-            squares = np.concatenate([total(X.astype(np.float64) ** 2, axis=1) for X in some])
+            squares = np.concatenate([np.empty(0), *(total(X.astype(np.float64) ** 2, axis=1) for X in some)])
             of_unit = np.bincount(self.unit, squares, self.n_units)
             self._shares = np.sqrt(squares / np.maximum(of_unit, 1.0)[self.unit])
         return self._shares[numbers]
