@@ -17,8 +17,9 @@ cdef extern from "arithmetic_dispatch.h" nogil:
     double sum_many(const double *a, const double *b, int64_t n)
     void combine(const double *a, const double *b, double *out, int64_t length, int64_t n, int64_t stride)
     void em_steps(
-        const double *likelihood, const double *first, double strength, double *weights, double *density, int64_t m,
+        const double *likelihood, const double *first, double strength, double *weights, double *room, int64_t m,
         int64_t n, int64_t steps)
+    enum: SUM_LANES, EM_BLOCK
     void weighted_gram(const double *a, const double *weights, double *out, int64_t n, int64_t stride)
     void combine_sparse(const double *a, const int32_t *rows, const double *b, double *out, int64_t length, int64_t n)
 
@@ -154,12 +155,12 @@ def mixture_weights(const double[:, ::1] likelihood, const double[::1] first, do
     """
     if first.shape[0] != likelihood.shape[0]:
         raise ValueError("likelihood must have a row for each of the first weights")
-    found, room = np.array(first), np.empty(likelihood.shape[1])
-    cdef double[::1] weights = found, density = room
-    if likelihood.shape[0] and likelihood.shape[1]:
+    found = np.array(first)
+    cdef int64_t m = likelihood.shape[0], n = likelihood.shape[1]
+    cdef double[::1] weights = found, room = np.zeros(m * (SUM_LANES + (n + EM_BLOCK - 1) // EM_BLOCK * EM_BLOCK))
+    if m and n:
         with nogil:
-            em_steps(&likelihood[0, 0], &first[0], strength, &weights[0], &density[0], likelihood.shape[0],
-                     likelihood.shape[1], n_steps)
+            em_steps(&likelihood[0, 0], &first[0], strength, &weights[0], &room[0], m, n, n_steps)
     return found
 
 

@@ -14,6 +14,7 @@
 #define LN2_HIGH 0x1.62e42fefa38p-1     /* its product with a whole number below 2^11 is exact */
 #define LN2_LOW 0x1.ef35793c7673p-45    /* the rest of the logarithm of 2 */
 #define SUM_LANES 8                     /* a sum along a row has so many parts, added up pair by pair */
+#define EM_BLOCK 32                     /* observations of a block in steps of EM: whole lanes of sums */
 
 INLINE double of_bits(int64_t bits) { double x; memcpy(&x, &bits, 8); return x; }
 INLINE int64_t bits_of(double x) { int64_t bits; memcpy(&bits, &x, 8); return bits; }

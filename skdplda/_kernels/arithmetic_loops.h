@@ -49,15 +49,32 @@ static void TARGET(combine_some)(const double *a, const int32_t *rows, const dou
 }
 #undef WIDTH
 
-/* Steps of EM for the weights of m components; `density` has room for n numbers. */
-static void TARGET(em)(const double *likelihood, const double *first, double strength, double *weights, double *density, int64_t m, int64_t n, int64_t steps) {
+typedef double TARGET(doubles) __attribute__((vector_size(SIMD == 2 ? 64 : SIMD == 1 ? 32 : 16), aligned(8), may_alias));
+
+/* Steps of EM for the weights of m components. `room` is for 8 m numbers, and for m times as many as observations, in whole
+ * blocks of EM_BLOCK, zeros in the end: block by block, with a row for each component, so that a step reads them once. */
+static void TARGET(em)(const double *likelihood, const double *first, double strength, double *weights, double *room, int64_t m, int64_t n, int64_t steps) {
+    enum { WIDE = sizeof(TARGET(doubles)) / sizeof(double), PARTS = EM_BLOCK / WIDE, LANES = SUM_LANES / WIDE };
+    double *lanes = room, *blocks = room + SUM_LANES * m;
+    for (int64_t k = 0; k < m; k++)
+        for (int64_t i = 0; i < n; i++) blocks[(i / EM_BLOCK * m + k) * EM_BLOCK + i % EM_BLOCK] = likelihood[k * n + i];
     while (steps--) {
-        TARGET(combine_rows)(weights, likelihood, density, m, n, n);
-        for (int64_t i = 0; i < n; i++) density[i] = 1 / (density[i] > 1e-300 ? density[i] : 1e-300);
-        for (int64_t k = 0; k < m; k++) {
-            weights[k] *= TARGET(sum_row)(likelihood + k * n, density, n);
-            weights[k] += strength * first[k];
+        memset(lanes, 0, SUM_LANES * m * sizeof *lanes);
+        for (int64_t i = 0; i < n; i += EM_BLOCK) {
+            const TARGET(doubles) *const block = (const TARGET(doubles) *)(blocks + i * m);
+            TARGET(doubles) inverse[PARTS] = {{0}};
+            for (int64_t k = 0; k < m; k++)
+                for (int p = 0; p < PARTS; p++) inverse[p] += weights[k] * block[k * PARTS + p];
+            for (int p = 0; p < PARTS; p++)
+                for (int j = 0; j < WIDE; j++) inverse[p][j] = 1 / (inverse[p][j] > 1e-300 ? inverse[p][j] : 1e-300);
+            for (int64_t k = 0; k < m; k++) { /* as `sum_row` adds them up */
+                TARGET(doubles) *const lane = (TARGET(doubles) *)(lanes + SUM_LANES * k), sum[LANES];
+                for (int p = 0; p < LANES; p++) sum[p] = lane[p];
+                for (int p = 0; p < PARTS; p++) sum[p % LANES] += block[k * PARTS + p] * inverse[p];
+                for (int p = 0; p < LANES; p++) lane[p] = sum[p];
+            }
         }
+        for (int64_t k = 0; k < m; k++) weights[k] = weights[k] * TARGET(sum_row)(lanes + SUM_LANES * k, 0, SUM_LANES) + strength * first[k];
         const double sum = TARGET(sum_row)(weights, 0, m);
         for (int64_t k = 0; k < m; k++) weights[k] /= sum;
     }
@@ -65,7 +82,6 @@ static void TARGET(em)(const double *likelihood, const double *first, double str
 
 /* out[i, j] = weights[0] a[0, i] a[0, j] + weights[1] a[1, i] a[1, j] + ... in this order, for all j from i on. Rows of a
  * and of out have `stride` numbers, a multiple of 16. Eight sums at a time stay in registers. */
-typedef double TARGET(doubles) __attribute__((vector_size(SIMD == 2 ? 64 : SIMD == 1 ? 32 : 16), aligned(8), may_alias));
 static void TARGET(gram_rows)(const double *a, const double *weights, double *out, int64_t n, int64_t stride) {
     enum { WIDE = sizeof(TARGET(doubles)) / sizeof(double), ACROSS = 2 * WIDE, DOWN = 4 };
     for (int64_t i = 0; i < stride; i += DOWN)

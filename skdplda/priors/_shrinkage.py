@@ -30,6 +30,7 @@ PSEUDO_RATIOS, WIDTH = 1.0, 0.25
 PENALTY = 5.0
 FREQUENCY_STEPS, RATIO_STEPS = 200, 40  # of EM
 FINAL_STEPS = 15  # of the log-linear model, of the model that is released
+PART = 256  # words whose components are computed together
 GRID_WIDTH = 0.1  # of a component of word frequencies, over its centre: about the distance of two points of the grid
 LEAST_PUBLIC = 1e-6  # least public frequency of a word, over that of the uniform distribution
 MOST_FACTOR = 1e6  # of a word's frequency over its public one
@@ -57,22 +58,34 @@ def shrink_frequencies(sums, deviation, public=None):
         most = np.clip(np.max(sums / centre), 2.0, MOST_FACTOR)
         below, above = geomspace(LEAST_FREQUENCY, 1, BELOW), geomspace(1, most, ABOVE)
         factors = np.concatenate([below[:-1], above])
-        grid = factors[:, None] * centre
-        width = (GRID_WIDTH * grid) ** 2
-        width[BELOW - 1] = 0
-        variance = noise + width
-        log_likelihood = -((sums - grid) ** 2) / (2 * variance) - log(variance / noise) / 2
-        top = log_likelihood.max(axis=0)
-        likelihood = exp(log_likelihood - top)
+        likelihood, top = np.empty((len(factors), len(sums))), np.empty(len(sums))
+        for some, grid, _, variance in _parts(factors, centre, noise):
+            log_likelihood = -((sums[some] - grid) ** 2) / (2 * variance) - log(variance / noise[some]) / 2
+            top[some] = log_likelihood.max(axis=0)
+            likelihood[:, some] = exp(log_likelihood - top[some])
         first = np.full(len(factors), (1 - AT_MEAN) / len(factors))
         first[BELOW - 1] += AT_MEAN
         weights = mixture_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
         density = np.maximum(matmul(weights, likelihood), 1e-300)
         evidence = total(log(density) + top)
         if evidence > best:
-            means = np.maximum((grid * noise + sums * width) / variance, grid[0])
-            best, frequencies = evidence, matmul(weights, likelihood * means) / density
+            for some, grid, width, variance in _parts(factors, centre, noise):
+                likelihood[:, some] *= np.maximum((grid * noise[some] + sums[some] * width) / variance, grid[0])
+            best, frequencies = evidence, matmul(weights, likelihood) / density
     return frequencies
+
+
+def _parts(factors, centre, noise):
+    """Yield slices of the words, so small that all of a part stays in the cache, and what components are there.
+
+    Grid, squared width and variance with noise are each of shape (n_components, n).
+    """
+    for begin in range(0, len(centre), PART):
+        some = slice(begin, begin + PART)
+        grid = factors[:, None] * centre[some]
+        width = (GRID_WIDTH * grid) ** 2
+        width[BELOW - 1] = 0
+        yield some, grid, width, noise[some] + width
 
 
 def shrink_ratios(counts, base, deviation):
