@@ -14,8 +14,9 @@ def csr_of(data, indices, indptr, shape):
 
 
 def rows_of(X, rows):
-    """Return some rows of a csr_array, a slice or an array of numbers; those of a slice share its memory.
+    """Return some rows of a csr_array, a slice of neighbours or an array of numbers; those of a slice share its memory.
 
+    Numbers are from 0; a slice has no step, and may end behind the last row.
     SciPy copies all indices for this where `indptr` is of another type, as it is in counts as from `check_counts`.
     """
     if isinstance(rows, slice):

@@ -151,10 +151,11 @@ def held_out():
         indptr, indices, data, (n_documents, n_words) = corpus(60, 40)
         begins, counts = indptr.astype(np.int64), quotients(rng, (n_words, n_topics))
         theta, scale, weights = (quotients(rng, size) for size in ((n_documents, n_topics), n_documents, n_words))
+        masses = counts.sum(axis=0)
         for left in (quotients(rng, (n_words, n_topics)) / 1000, quotients(rng, (n_words, 1)) / 1000):
             for word_weights in (weights, None):
-                own = _held_out.own_rows(begins, indices, data, theta, counts, counts, left, scale, word_weights)
-                yield from (own, *_held_out.rows_without(begins, indices, counts, counts.sum(axis=0), own, 0.5, 0.01))
+                own = _held_out.own_rows(begins, indices, data, theta, counts, masses, left, scale, word_weights)
+                yield from (own, *_held_out.rows_without(begins, indices, counts, masses, own, 0.5, 0.01))
 
 
 def mixture():

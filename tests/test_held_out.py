@@ -19,20 +19,20 @@ def made(K, A, weighted, seed=0):
     return (
         *entries,
         theta,
-        counts / counts.sum(axis=0),
         counts,
+        counts.sum(axis=0),
         left,
         rng.random(30),
         rng.random(20) if weighted else None,
     )
 
 
-def own_by_numpy(indptr, indices, data, theta, topics, counts, left, scale, word_weights):
+def own_by_numpy(indptr, indices, data, theta, counts, masses, left, scale, word_weights):
     found, A = np.empty((len(indices), theta.shape[1])), left.shape[1]
     for d in range(len(theta)):
         e = slice(indptr[d], indptr[d + 1])
         w, c = indices[e], data[e]
-        own = theta[d] * topics[w]
+        own = theta[d] * counts[w] / masses
         own *= (c / own.sum(1))[:, None]
         if len(w):
             own *= scale[d] / (1 if word_weights is None else np.linalg.norm(word_weights[w][:, None] * own))
@@ -50,12 +50,15 @@ def test_own_parts_are_those_of_numpy(K, A, weighted):
     assert_allclose(found, own_by_numpy(*arguments), rtol=1e-12)
     for n_threads in (2, 4):
         assert_array_equal(held_out_kernel.own_rows(*arguments, n_threads=n_threads), found)
+    one_row, rows = arguments[6][:1], np.repeat(arguments[6][:1], 20, axis=0)
+    found = [held_out_kernel.own_rows(*arguments[:6], left, *arguments[7:]) for left in (one_row, rows)]
+    assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("K", [1, 5, 16, 37])
 @pytest.mark.parametrize("blend", [0.5, 1.0])
 def test_rows_without_the_own_part_are_those_of_numpy(K, blend):
-    indptr, indices, _, _, _, counts, *_ = made(K, K, False)
+    indptr, indices, _, _, counts, *_ = made(K, K, False)
     rng, masses, least = np.random.default_rng(1), counts.sum(axis=0), 0.01
     own = 1.2 * rng.random((len(indices), K)) * counts[indices]  # some exceed what is there
     rows, peak, words = held_out_kernel.rows_without(indptr, indices, counts, masses, own, blend, least)
@@ -80,6 +83,6 @@ def test_misuse_is_refused():
         wrong = [*arguments[:place], arguments[place][:-1], *arguments[place + 1 :]]
         with pytest.raises(ValueError, match="a row for each document or word"):
             held_out_kernel.own_rows(*wrong)
-    own, counts = np.zeros((len(arguments[1]), 3)), arguments[5]
+    own, counts = np.zeros((len(arguments[1]), 3)), arguments[4]
     with pytest.raises(ValueError, match="own must have a row for each entry"):
         held_out_kernel.rows_without(*arguments[:2], counts, counts.sum(axis=0), own[1:], 0.5, 0.01)

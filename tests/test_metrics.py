@@ -125,6 +125,8 @@ def test_batches_formats_and_threads_do_not_matter(corpus, topics, method, monke
     monkeypatch.setattr(rows, "CHUNK", 400)  # a few documents at a time
     assert held_out_log_likelihood(X, topics, method=method) == whole
     assert held_out_log_likelihood(X, topics, method=method, tol=1e-9) == fine
+    with pytest.raises(ValueError, match="method must be one of"):
+        held_out_log_likelihood(np.zeros((0, 2), int), [[0.5, 0.5]], method="halves")
     with pytest.raises(ValueError, match="word 1 of document 99 has probability 0"):
         held_out_log_likelihood(np.tile([1, 0], (100, 1)) + np.arange(200).reshape(100, 2) // 199, [[1.0, 0.0]])
 

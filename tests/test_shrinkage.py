@@ -44,8 +44,9 @@ def zipf(n_words):
 # Mixture weights
 
 
-def test_mixture_weights_are_those_of_em_one_observation_at_a_time(rng):
-    likelihood, first = rng.random((7, 3)), np.array([0.5, 0.3, 0.2])
+@pytest.mark.parametrize("n", [1, 7, 31, 32, 33, 100])
+def test_mixture_weights_are_those_of_em_one_observation_at_a_time(rng, n):
+    likelihood, first = rng.random((n, 3)), np.array([0.5, 0.3, 0.2])
     weights = first
     for _ in range(5):
         sums = 4.0 * first
@@ -53,7 +54,7 @@ def test_mixture_weights_are_those_of_em_one_observation_at_a_time(rng):
             sums = sums + row * weights / (row @ weights)
         weights = sums / sums.sum()
     assert_allclose(mixture_weights(likelihood.T.copy(), first, 4.0, 5), weights, rtol=1e-12)
-    assert_allclose(mixture_weights(np.zeros((3, 7)), first, 4.0, 5), first)  # nothing is known: the first weights
+    assert_allclose(mixture_weights(np.zeros((3, n)), first, 4.0, 5), first)  # nothing is known: the first weights
 
 
 def test_mixture_weights_find_the_parts(rng):

@@ -45,11 +45,13 @@ cdef inline double squares_of(const double *x, Py_ssize_t n) noexcept nogil:
     return (a + c) + (b + d)
 
 
-cdef void divide(const double *theta, const double *topics, double tokens, double *own, Py_ssize_t n) noexcept nogil:
+cdef void divide(
+    const double *theta, const double *counts, const double *masses, double tokens, double *own, Py_ssize_t n
+) noexcept nogil:
     """Divide the tokens of a word among topics."""
     cdef Py_ssize_t k
     for k in range(n):
-        own[k] = theta[k] * topics[k]
+        own[k] = theta[k] * (counts[k] / masses[k])
     cdef double part = tokens / larger(sum_of(own, n), LEAST)
     for k in range(n):
         own[k] *= part
@@ -71,40 +73,40 @@ cdef void scale_part(
 
 def own_rows(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] data, const double[:, ::1] theta,
-    const double[:, ::1] topics, const double[:, ::1] counts, const double[:, ::1] left, const double[::1] scale,
+    const double[:, ::1] counts, const double[::1] masses, const double[:, ::1] left, const double[::1] scale,
     const double[::1] word_weights=None, int n_threads=1,
 ):
     """What each word of each document is expected to have added to topics, (nnz, K).
 
     Equivalent to, for a document `d` of words `w` and counts `c`, where `left` has A columns::
 
-        own = theta[d] * topics[w]
+        own = theta[d] * (counts[w] / masses)
         own *= (c / own.sum(1))[:, None]
         own *= scale[d] / (1 if word_weights is None else np.linalg.norm(word_weights[w][:, None] * own))
         own[:, :A] *= left[w]
         own[:, A:] = np.minimum(own[:, :A].sum(1) / counts[w, :A].sum(1), 1)[:, None] * counts[w, A:]
 
-    `theta` is (D, K), `topics` and `counts` (V, K), `left` (V, A), `scale` (D,), `word_weights` (V,). Indices are not
-    checked.
+    `theta` is (D, K), `counts` (V, K), `masses` (K,), `left` (V, A), or (1, A) for all words, `scale` (D,),
+    `word_weights` (V,). Indices are not checked.
     """
-    cdef Py_ssize_t n_topics = topics.shape[1], n_apart = left.shape[1], d, i
+    cdef Py_ssize_t n_topics = counts.shape[1], n_apart = left.shape[1], d, i
     cdef double squares, size
-    cdef bint weighted = word_weights is not None
-    if (theta.shape[1] != n_topics or counts.shape[1] != n_topics or not 0 < n_apart <= n_topics
-            or len(counts) != len(topics) or len(left) != len(topics) or len(theta) != len(indptr) - 1
-            or len(scale) != len(theta) or (weighted and len(word_weights) != len(topics))):
+    cdef bint weighted = word_weights is not None, alike = left.shape[0] == 1
+    if (theta.shape[1] != n_topics or len(masses) != n_topics or not 0 < n_apart <= n_topics
+            or len(left) not in (1, len(counts)) or len(theta) != len(indptr) - 1
+            or len(scale) != len(theta) or (weighted and len(word_weights) != len(counts))):
         raise ValueError("arrays must have a row for each document or word, and a column for each topic")
     found = np.empty((len(indices), n_topics))
     cdef double[:, ::1] own = found
     for d in prange(theta.shape[0], nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=16):
         squares = 0
         for i in range(indptr[d], indptr[d + 1]):
-            divide(&theta[d, 0], &topics[indices[i], 0], data[i], &own[i, 0], n_topics)
+            divide(&theta[d, 0], &counts[indices[i], 0], &masses[0], data[i], &own[i, 0], n_topics)
             if weighted:
                 squares = squares + word_weights[indices[i]] * word_weights[indices[i]] * squares_of(&own[i, 0], n_topics)
         size = scale[d] / sqrt(larger(squares, LEAST)) if weighted else scale[d]
         for i in range(indptr[d], indptr[d + 1]):
-            scale_part(&counts[indices[i], 0], &left[indices[i], 0], size, &own[i, 0], n_apart, n_topics)
+            scale_part(&counts[indices[i], 0], &left[0 if alike else indices[i], 0], size, &own[i, 0], n_apart, n_topics)
     return found
 
 

@@ -18,10 +18,10 @@ MOVED = 2.0
 MOST_DOCUMENTS, MOST_WORDS = 2000, 200
 
 
-def voted_factor(X, counts, prior, n_threads):
-    """Return the factor of the prior, (n_topics,), where all documents together have `counts`, (n_topics, n_words).
+def voted_factor(X, components, beta, prior, n_threads):
+    """Return the factor of the prior, (n_topics,), of topics whose counts are `components`, (n_topics, n_words).
 
-    X is in memory, or what is read by its method `blocks`.
+    These have `beta` too many. X is in memory, or what is read by its method `blocks`.
     """
     if X.nnz > MOST_WORDS * X.shape[0] or not X.nnz:
         return 1.0
@@ -31,13 +31,10 @@ def voted_factor(X, counts, prior, n_threads):
         some = rows_of(X, np.flatnonzero(asked))
     else:
         some = sp.csr_array(sp.vstack([shortened(block) for _, block in X.blocks(asked)]))
-    table = np.ascontiguousarray(counts.T) + np.finfo(np.float32).tiny
-    left = np.full(table.shape, MOVED)
-
-    def own(rows):
-        part = rows_of(some, rows)
-        return own_parts(part, table, left, None, np.ones(part.shape[0]), prior, n_threads)
-
+    table = np.empty(components.shape[::-1])
+    np.subtract(components.T, beta, out=table)
+    table += np.finfo(np.float32).tiny
+    own = own_parts(some, table, np.full((1, len(prior)), MOVED), None, np.ones(some.shape[0]), prior, n_threads)
     nats = nats_of_unseen(some, table, own, 1.0, np.outer(PRIORS, prior), n_threads)
     gains = np.clip(nats - nats[:, :1], -LARGEST_GAIN, LARGEST_GAIN)
     return PRIORS[int(np.argmax(total(gains, axis=0)))]

@@ -15,7 +15,7 @@ from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import FittedTopics, check_sample_weight
 
 _CHUNK = 1 << 20  # products theta_dk phi_kw held at a time
-_NUMBERS = 8  # of an entry, in memory at a time
+_NUMBERS = 8  # of an entry or a document, in memory at a time, or as many as topics
 _METHODS = ("document-completion", "fold-in")
 _KINDS = {Integral: "an integer", Real: "a number"}
 
@@ -269,7 +269,7 @@ def unigram_perplexity(
     def judged(_, held_out, first):
         return _log_likelihood(held_out, probability.T, np.ones((held_out.shape[0], 1)), first)
 
-    per_document, n_tokens = _of_halves(X, method, judged)
+    per_document, n_tokens = _of_halves(X, method, judged, 1)
     return exp(-_mean(*_weighted_sums(per_document, n_tokens, sample_weight)))
 
 
@@ -300,16 +300,18 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
         probability = probabilities(held_out.indptr, held_out_place, rows, peak, theta, n_threads)
         return _sum_logarithms(held_out, probability, first)
 
-    return _of_halves(X, method, judged)
+    return _of_halves(X, method, judged, len(phi))
 
 
-def _of_halves(X, method, judged):
+def _of_halves(X, method, judged, n_topics):
     """Return what `judged(observed, held_out, first)` says of the halves of documents, some at a time from `first` on.
 
     Beside it is the number of held-out tokens of each document; both are of shape (n_documents,).
     """
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {_METHODS}, got {method!r}.")
     found, n_tokens = np.zeros(X.shape[0]), np.zeros(X.shape[0])
-    for some in chunks(X.shape[0], _NUMBERS, X.indptr):
+    for some in chunks(X.shape[0], max(_NUMBERS, n_topics), X.indptr):
         observed, held_out = _split(rows_of(X, some), method)
         found[some] = judged(observed, held_out, some.start)
         n_tokens[some] = np.asarray(held_out.sum(axis=1, dtype=np.int64)).ravel()
@@ -345,8 +347,6 @@ def _check_vocabulary(X, topic_word):
 
 def _split(X, method):
     """Return the observed and the held-out counts of each document."""
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {_METHODS}, got {method!r}.")
     if method == "fold-in":
         return X, X
     # Token j of a document, counted from 0 in the order of the columns, is held out if j is odd: of the

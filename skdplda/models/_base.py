@@ -556,8 +556,8 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         """Return the fitted attributes, of what is known in the end."""
         attributes = self._with_inferred(priors, self._model_of(known, n_iter))
         if self._votes_without_noise():
-            prior, counts = self._doc_topic_prior(), attributes["components_"] - self._topic_word_prior()
-            given = data.documents, counts, prior, effective_n_jobs(self.n_jobs)
+            prior, beta = self._doc_topic_prior(), self._topic_word_prior()
+            given = data.documents, attributes["components_"], beta, prior, effective_n_jobs(self.n_jobs)
             attributes["doc_topic_prior_"] = (1.0 if data.on_workers else voted_factor(*given)) * prior
         return self._in_order_of_seeds(attributes, data.prior)
 

@@ -49,19 +49,26 @@ def _part(X, document, kept):
 
 
 def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
-    """Return what each word of each document is expected to have added to topics, (nnz, n_topics).
+    """Return a function of a slice of documents: what each word of each is expected to have added, (nnz, n_topics).
 
     `counts`, (n_words, n_topics), are topics in norms of a contribution, and `left` the part of what is contributed to
-    a cell that is in them. Topics beyond those of `left` are the word frequencies: of a word they lose as much, for its
-    size, as the others together. What a document contributes has norm `scale`, (n_documents,), with words weighted by
-    `word_weights`; or, where these are None, each of its tokens has.
+    a cell that is in them, with one row for all words or a row for each. Topics beyond those of `left` are the word
+    frequencies: of a word they lose as much, for its size, as the others together. What a document contributes has norm
+    `scale`, (n_documents,), with words weighted by `word_weights`; or, where these are None, each of its tokens has.
     """
     begins, words, data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
     counts, left, scale = (np.ascontiguousarray(given, np.float64) for given in (counts, left, scale))
-    weights, topics = None if word_weights is None else word_weights.astype(np.float64), counts / total(counts, axis=0)
-    rows, _, place = word_rows(np.ascontiguousarray(topics.T), words, n_threads)
-    theta = fold_in_rows(begins, place, data, rows, prior, MAX_ITER, TOL, n_threads)
-    return own_rows(begins, words, data, theta, topics, counts, left, scale, weights, n_threads)
+    weights, masses = None if word_weights is None else word_weights.astype(np.float64), total(counts, axis=0)
+    rows, _, place = word_rows((counts / masses).T, words, n_threads)  # once for all: they may be as large as the model
+
+    def own(some):
+        starts = begins[some.start : some.stop + 1]
+        entries, starts = slice(starts[0], starts[-1]), starts - starts[0]
+        theta = fold_in_rows(starts, place[entries], data[entries], rows, prior, MAX_ITER, TOL, n_threads)
+        given = counts, masses, left, scale[some], weights, n_threads
+        return own_rows(starts, words[entries], data[entries], theta, *given)
+
+    return own
 
 
 def together(counts, left, frequencies):
@@ -74,16 +81,18 @@ def together(counts, left, frequencies):
     return counts * scale, left * scale
 
 
-def gains_of_unseen(X, counts, own, blend, priors, n_threads):
+def gains_of_unseen(X, counts, own, blend, priors, n_threads, masses=None):
     """Return the nats that topics gain over word frequencies, in all tokens held out of a document.
 
     They are of each prior, (n_documents, n_priors).
     X are counts, `counts`, (n_words, n_topics), topics, `own`, (nnz, n_topics), what the documents have added to these,
     and `priors`, (n_priors, n_topics), those of topic proportions. Topics are mixed with the word frequencies, of which
-    they are the part `blend`. A document without words on one side gains 0.
+    they are the part `blend`. A document without words on one side gains 0. `masses` are the sums of the topics,
+    (n_topics,), where they are known.
     """
     counts, own = (np.ascontiguousarray(given, np.float64) for given in (counts, own))
-    document, place, masses = documents_of(X), np.arange(X.nnz, dtype=np.int32), total(counts, axis=0)
+    document, place = documents_of(X), np.arange(X.nnz, dtype=np.int32)
+    masses = total(counts, axis=0) if masses is None else masses
     entries = X.indptr.astype(np.int64), X.indices.astype(np.int32)
     rows, peak, words = rows_without(*entries, counts, masses, own, blend, LEAST, n_threads)
     held_out = unseen(X)

@@ -340,20 +340,16 @@ class PriorVotes(Votes):
 
 def own_of(query, X, e_step, numbers, prior):
     """Return what gives, of some rows of X, what these have added to the table: `own` of `gains_of_unseen`."""
-    shares = e_step.documents.shares(numbers)
-
-    def own(rows):
-        given = query.left, query.word_weights, shares[rows]
-        return own_parts(rows_of(X, rows), query.table, *given, prior, e_step.n_threads)
-
-    return own
+    given = query.table, query.left, query.word_weights, e_step.documents.shares(numbers)
+    return own_parts(X, *given, prior, e_step.n_threads)
 
 
 def nats_of_unseen(X, table, own, blend, priors, n_threads):
     """Return the nats that documents gain with each prior, (n_documents, n_priors); `own(rows)` is of some."""
-    nats = np.empty((X.shape[0], len(priors)))
-    for rows in chunks(X.shape[0], 4 * table.shape[1], X.indptr):
-        nats[rows] = gains_of_unseen(rows_of(X, rows), table, own(rows), blend, priors, n_threads)
+    nats, table = np.empty((X.shape[0], len(priors))), np.ascontiguousarray(table, np.float64)
+    given = blend, priors, n_threads, total(table, axis=0)
+    for rows in chunks(X.shape[0], 8 * table.shape[1], X.indptr):
+        nats[rows] = gains_of_unseen(rows_of(X, rows), table, own(rows), *given)
     return nats
 
 
