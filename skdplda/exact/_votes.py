@@ -13,9 +13,10 @@ from skdplda.rounds._queries import LARGEST_GAIN, nats_of_unseen
 # What a document added to topics is taken out of them so many times: with it, others have moved. Chosen on 20
 # Newsgroups, KOS, NIPS and Enron's mails, cut to 7 and 12 words and whole; judged on package titles and docstrings.
 MOVED = 2.0
-# Documents that are asked, spread evenly over all; and different words of a document, on average, above which none is:
-# they say of themselves which topics they have.
-MOST_DOCUMENTS, MOST_WORDS = 2000, 200
+# Documents that are asked, spread evenly over all, and about how many words they have together: more say the same, and
+# cost as much as a fit. And different words of a document, on average, above which none is asked: they say of
+# themselves which topics they have.
+MOST_DOCUMENTS, WORDS_ASKED, MOST_WORDS = 2000, 50_000, 200
 
 
 def voted_factor(X, components, beta, prior, n_threads):
@@ -26,7 +27,7 @@ def voted_factor(X, components, beta, prior, n_threads):
     if X.nnz > MOST_WORDS * X.shape[0] or not X.nnz:
         return 1.0
     asked = np.zeros(X.shape[0], bool)
-    asked[:: max(1, X.shape[0] // MOST_DOCUMENTS)] = True
+    asked[:: max(1, X.shape[0] // MOST_DOCUMENTS, X.nnz // WORDS_ASKED)] = True
     if sp.issparse(X):
         some = rows_of(X, np.flatnonzero(asked))
     else:
