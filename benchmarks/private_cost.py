@@ -3,9 +3,11 @@
 Rounds without noise draw, with ten sweeps and, in columns of their own, with one, the default; those with noise infer
 topics.
 
-And what fewer updates of a document, which fits of many topics have, cost in perplexity.
+And what fewer updates of a document, which fits of many topics have, cost in perplexity; and what fits take of which
+nothing is set but the number of topics and epsilon: votes, priors and all.
 
     python benchmarks/private_cost.py private_cost       # times
+    python benchmarks/private_cost.py default_fits       # times
     python benchmarks/private_cost.py private_updates    # perplexity
 """
 
@@ -22,13 +24,14 @@ from corpora import newsgroup_posts, path_of
 from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda import PrivateCGSLDA
+from skdplda import VIPSLDA, PrivateCGSLDA
 from skdplda.datasets import frequent_words, load_uci_bow
 from skdplda.esteps import _variational
 from skdplda.metrics import unigram_perplexity
 
 NEWS, KOS = "20 Newsgroups, 1,000 words", "KOS, 6,906 words"  # a vocabulary as private fits have it, and a whole one
 DATA = {NEWS: "20news", KOS: "kos"}
+MODELS = {"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}
 ALWAYS = 2**31  # FEW_TOPICS, so that no number of topics is many
 JUDGED = {"20 Newsgroups": "20news", "Enron's mails, 7 words": "enron"}
 FORMS = {"exact_s": (False, True), "one_sweep_s": (False, False), "private_s": (True, False)}  # noise, many sweeps
@@ -50,6 +53,19 @@ class Times:
 
 
 @dataclass(frozen=True)
+class Defaults:
+    """Of a row of a default fit."""
+
+    corpus: str
+    model: str
+    topics: int
+    epsilon: float
+    delta: float = 1e-5
+    threads: int = 1
+    repeats: int = 3
+
+
+@dataclass(frozen=True)
 class Updates:
     """Of a row of perplexity."""
 
@@ -63,6 +79,12 @@ class Updates:
 def times_cells():
     """Return what there is to measure."""
     return [Times(*one) for one in product(DATA, (10, 50, 200, 1000))]
+
+
+def defaults_cells():
+    """Return what there is to measure."""
+    found = [Defaults(*one) for one in product(DATA, MODELS, (10, 50, 200, 1000), (np.inf, 5.0, 1.0))]
+    return [cell for cell in found if cell.topics < 1000 or cell.model == "PrivateCGSLDA"]
 
 
 def updates_cells():
@@ -96,6 +118,12 @@ def measure_times(s):
     return times.assign(**ratios).median().round(3).to_dict()
 
 
+def measure_defaults(s):
+    """Return the least time of some fits, of the processor."""
+    model = MODELS[s.model](s.topics, epsilon=s.epsilon, delta=s.delta, n_jobs=s.threads)
+    return {"seconds": min(timed(model.fit, counts_of(s.corpus))[1] for _ in range(s.repeats))}
+
+
 def measure_updates(s):
     """Return the held-out perplexity of one fit, and of word frequencies."""
     corpus = frontier.load(s.corpus)
@@ -113,6 +141,7 @@ def report(tables, folder):
 
 TABLES = [
     Table("private_cost", Times, times_cells, measure_times, lambda s: [DATA[s.corpus]], timed=True),
+    Table("default_fits", Defaults, defaults_cells, measure_defaults, lambda s: [DATA[s.corpus]], timed=True),
     Table("private_updates", Updates, updates_cells, measure_updates, lambda s: [JUDGED[s.corpus]]),
 ]
 if __name__ == "__main__":

@@ -80,6 +80,7 @@ INTERNALS = {
     "exact._loop": "answer_exactly",
     "exact._seeds": "drawn_seeds",
     "exact._tables": "ExactTables, annealed, constant",
+    "exact._votes": "* as exact_votes",
     "local._channel": "* as local_channel, _gap_tables as gap_tables",
     "models._cgs": "* as cgs, GAMMA_SHAPE, inference",
     "models._cluster_names": (

@@ -773,7 +773,9 @@ def test_own_parts_and_gains_are_those_of_a_slow_reference(weighted):
     X.indptr = X.indptr.astype(np.int64)
     counts, left = rng.gamma(0.5, 6.0, (30, 3)) + 0.1, rng.random((30, 2))
     weights, scale = rng.uniform(0.5, 2.0, 30) if weighted else None, rng.random(60)
-    own = own_parts(X, counts, left, weights, scale, prior, 1)(slice(0, 60))
+    parts = own_parts(X, counts, left, weights, scale, prior, 1)
+    own = parts(slice(0, 60))
+    assert_array_equal(np.concatenate([parts(slice(0, 7)), parts(slice(7, 7)), parts(slice(7, 99))]), own)
     gains = gains_of_unseen(X, counts, own, 0.5, [2 * prior, prior], 1)[:, 1]
     topics, coins = counts / counts.sum(axis=0), unseen(X)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import fixed_point
+from internals import check_counts, exact_votes, fixed_point
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
@@ -90,6 +90,18 @@ def test_without_noise_documents_choose_how_large_the_default_prior_is(kind):
         assert np.isclose(model.doc_topic_prior_, 0.1 * np.array(factors)[:, None]).all(axis=1).any()
         assert model.perplexity(X[500:]) <= fixed.perplexity(X[500:])
         assert "doc_topic_prior_" in model.privacy_guarantee_.released and not hasattr(fixed, "doc_topic_prior_")
+
+
+def test_documents_without_words_are_asked_nothing(monkeypatch):
+    """Few of those that have words are asked, and between these lie others without."""
+    monkeypatch.setattr(exact_votes, "WORDS_ASKED", 200)
+    chance = np.random.default_rng(0).multinomial(5, np.ones(100) / 100, 500)
+    found = []
+    for rows in (chance, np.insert(chance, range(500), 0, axis=0)):
+        model = PrivateCGSLDA(5, epsilon=np.inf, max_iter=9, random_state=0).fit(chance)
+        counts = check_counts(model, rows, reset=False)
+        found.append(exact_votes.voted_factor(counts, model.components_, 0.01, np.full(5, 0.1), 1))
+    assert found[0] == found[1] > 1
 
 
 def test_one_prior_may_be_inferred_alone(short):

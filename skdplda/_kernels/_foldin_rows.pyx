@@ -100,7 +100,7 @@ cdef class _Documents:
         cdef document_scratch *scratch
         with nogil, parallel(num_threads=n_threads):
             scratch = scratch_new(self.longest, self.p.stride)
-            for d in prange(self.n, schedule="dynamic", chunksize=16):
+            for d in prange(self.n, schedule="dynamic", chunksize=4):
                 if scratch == NULL:
                     error += 1
                 elif probability == NULL:

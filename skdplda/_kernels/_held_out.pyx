@@ -98,7 +98,7 @@ def own_rows(
         raise ValueError("arrays must have a row for each document or word, and a column for each topic")
     found = np.empty((len(indices), n_topics))
     cdef double[:, ::1] own = found
-    for d in prange(theta.shape[0], nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=16):
+    for d in prange(theta.shape[0], nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=4):
         squares = 0
         for i in range(indptr[d], indptr[d + 1]):
             divide(&theta[d, 0], &counts[indices[i], 0], &masses[0], data[i], &own[i, 0], n_topics)
@@ -159,7 +159,7 @@ def rows_without(
     cdef double[::1] top = peak, word = words
     with nogil, parallel(num_threads=n_threads):
         rest = <double *> malloc(2 * n_topics * sizeof(double))
-        for d in prange(n_documents, schedule="dynamic", chunksize=16):
+        for d in prange(n_documents, schedule="dynamic", chunksize=4):
             if rest == NULL:
                 failed += 1
                 continue

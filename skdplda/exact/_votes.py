@@ -13,10 +13,10 @@ from skdplda.rounds._queries import LARGEST_GAIN, nats_of_unseen
 # What a document added to topics is taken out of them so many times: with it, others have moved. Chosen on 20
 # Newsgroups, KOS, NIPS and Enron's mails, cut to 7 and 12 words and whole; judged on package titles and docstrings.
 MOVED = 2.0
-# Documents that are asked, spread evenly over all, and about how many words they have together: more say the same, and
-# cost as much as a fit. And different words of a document, on average, above which none is asked: they say of
-# themselves which topics they have.
-MOST_DOCUMENTS, WORDS_ASKED, MOST_WORDS = 2000, 50_000, 200
+# Of the documents that have words one in n is asked, the largest n that leaves so many of them, or of their different
+# words, if that is fewer: more cost as much as a fit. And different words of a document, on average, above which none is
+# asked: they say of themselves which topics they have.
+DOCUMENTS_ASKED, WORDS_ASKED, MOST_WORDS = 2000, 50_000, 200
 
 
 def voted_factor(X, components, beta, prior, n_threads):
@@ -26,11 +26,12 @@ def voted_factor(X, components, beta, prior, n_threads):
     """
     if X.nnz > MOST_WORDS * X.shape[0] or not X.nnz:
         return 1.0
-    asked = np.zeros(X.shape[0], bool)
-    asked[:: max(1, X.shape[0] // MOST_DOCUMENTS, X.nnz // WORDS_ASKED)] = True
+    have_words = np.flatnonzero(np.diff(X.indptr) if sp.issparse(X) else X.lengths())
+    asked = have_words[:: max(1, len(have_words) // DOCUMENTS_ASKED, X.nnz // WORDS_ASKED)]
     if sp.issparse(X):
-        some = rows_of(X, np.flatnonzero(asked))
+        some = rows_of(X, asked)
     else:
+        asked = np.isin(np.arange(X.shape[0]), asked)
         some = sp.csr_array(sp.vstack([shortened(block) for _, block in X.blocks(asked)]))
     table = np.empty(components.shape[::-1])
     np.subtract(components.T, beta, out=table)

@@ -289,13 +289,16 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
             raise ValueError(f"{name} must be {_KINDS[kind]} of at least {least}, got {value!r}.")
     n_threads = min(n_threads, MOST_THREADS)
     fine = np.ascontiguousarray(phi.T) if tol < LEAST_TOLERANCE else None  # finer than single precision
+    if fine is None:
+        rows, peak, place = word_rows(phi, X.indices, n_threads)
+        row_of_word = np.zeros(X.shape[1], np.int32)
+        row_of_word[X.indices] = place
 
     def judged(observed, held_out, first):
         if fine is not None:
             theta = fold_in(observed.indptr, observed.indices, observed.data, fine, alpha, max_iter, tol, n_threads)
             return _log_likelihood(held_out, fine, theta, first)
-        rows, peak, place = word_rows(phi, np.concatenate([observed.indices, held_out.indices]), n_threads)
-        place, held_out_place = place[: observed.nnz], place[observed.nnz :]
+        place, held_out_place = row_of_word[observed.indices], row_of_word[held_out.indices]
         theta = fold_in_rows(observed.indptr, place, observed.data, rows, alpha, max_iter, tol, n_threads)
         probability = probabilities(held_out.indptr, held_out_place, rows, peak, theta, n_threads)
         return _sum_logarithms(held_out, probability, first)

@@ -56,7 +56,8 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
     frequencies: of a word they lose as much, for its size, as the others together. What a document contributes has norm
     `scale`, (n_documents,), with words weighted by `word_weights`; or, where these are None, each of its tokens has.
     """
-    begins, words, data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+    begins, words = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
+    data = X.data.astype(np.int32, copy=False)
     counts, left, scale = (np.ascontiguousarray(given, np.float64) for given in (counts, left, scale))
     weights, masses = None if word_weights is None else word_weights.astype(np.float64), total(counts, axis=0)
     rows, _, place = word_rows((counts / masses).T, words, n_threads)  # once for all: they may be as large as the model
