@@ -13,9 +13,9 @@ from skdplda.rounds._queries import LARGEST_GAIN, nats_of_unseen
 # What a document added to topics is taken out of them so many times: with it, others have moved. Chosen on 20
 # Newsgroups, KOS, NIPS and Enron's mails, cut to 7 and 12 words and whole; judged on package titles and docstrings.
 MOVED = 2.0
-# Of the documents that have words one in n is asked, the largest n that leaves so many of them, or of their different
-# words, if that is fewer: more cost as much as a fit. And different words of a document, on average, above which none is
-# asked: they say of themselves which topics they have.
+# Of the documents that have words one in n is asked, the largest n that leaves so many of them, or of their words, if
+# that is fewer: more cost as much as a fit. And different words of a document, on average, above which none is asked:
+# they say of themselves which topics they have.
 DOCUMENTS_ASKED, WORDS_ASKED, MOST_WORDS = 2000, 50_000, 200
 
 
