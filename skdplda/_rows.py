@@ -13,20 +13,27 @@ def csr_of(data, indices, indptr, shape):
     return X
 
 
-def rows_of(X, rows):
-    """Return some rows of a csr_array, a slice of neighbours or an array of numbers; those of a slice share its memory.
+def entries_of(bounds, runs):
+    """Return (bounds, entries) of some runs, of which run i has the entries from `bounds[i]` to `bounds[i + 1]`.
 
-    Numbers are from 0; a slice has no step, and may end behind the last row.
+    `runs` are a slice of neighbours without a step, which may end behind the last run, or an array of numbers from 0;
+    entries are a slice, or numbers.
+    """
+    if isinstance(runs, slice):
+        first, last, _ = runs.indices(len(bounds) - 1)
+        some = bounds[first : last + 1]
+        return some - some[0], slice(some[0], some[-1])
+    start, length = bounds[runs], np.diff(bounds)[runs]
+    some = np.cumsum(np.append(0, length), dtype=bounds.dtype)
+    return some, np.repeat(start - some[:-1], length) + np.arange(some[-1])
+
+
+def rows_of(X, rows):
+    """Return some rows of a csr_array, named as in `entries_of`; those of a slice share its memory.
+
     SciPy copies all indices for this where `indptr` is of another type, as it is in counts as from `check_counts`.
     """
-    if isinstance(rows, slice):
-        first, last, _ = rows.indices(X.shape[0])
-        indptr = X.indptr[first : last + 1]
-        entries, indptr = slice(indptr[0], indptr[-1]), indptr - indptr[0]
-    else:
-        start, length = X.indptr[rows], np.diff(X.indptr)[rows]
-        indptr = np.cumsum(np.append(0, length), dtype=X.indptr.dtype)
-        entries = np.repeat(start - indptr[:-1], length) + np.arange(indptr[-1])
+    indptr, entries = entries_of(X.indptr, rows)
     return csr_of(X.data[entries], X.indices[entries], indptr, (len(indptr) - 1, X.shape[1]))
 
 

@@ -2,7 +2,6 @@
 
 import re
 import sys
-import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -14,12 +13,7 @@ from skdplda import DPCountVectorizer
 from skdplda.semantics import WordVectorEmbedder
 from skdplda.vocabulary import TextEmbedder
 
-# All that Unicode knows; beyond 2**16, where tables end, of those without a meaning one in 97.
-CHARACTERS = [
-    chr(code)
-    for code in range(sys.maxunicode + 1)
-    if code < 2**16 or code % 97 == 0 or unicodedata.category(chr(code)) not in ("Cn", "Co")
-]
+CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1)]
 # Latin, digits, accents of their own, sigma at the end of words and elsewhere, a capital I of two small characters,
 # scripts of India and Thailand, small letters of other widths than the capital, letters beyond 2**16, half a pair.
 ALPHABET = "aBzÉßñ_07٣ \t\n.-'\u0301ΣσοΑİIıǅȺKहिन्दाবাংไทย我𐐀𝟘😀\ud800\u200d·ª²"

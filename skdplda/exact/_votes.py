@@ -27,11 +27,11 @@ def voted_factor(X, components, beta, prior, n_threads):
     if X.nnz > MOST_WORDS * X.shape[0] or not X.nnz:
         return 1.0
     have_words = np.flatnonzero(np.diff(X.indptr) if sp.issparse(X) else X.lengths())
-    asked = have_words[:: max(1, len(have_words) // DOCUMENTS_ASKED, X.nnz // WORDS_ASKED)]
+    asked = np.zeros(X.shape[0], bool)
+    asked[have_words[:: max(1, len(have_words) // DOCUMENTS_ASKED, X.nnz // WORDS_ASKED)]] = True
     if sp.issparse(X):
-        some = rows_of(X, asked)
+        some = rows_of(X, np.flatnonzero(asked))
     else:
-        asked = np.isin(np.arange(X.shape[0]), asked)
         some = sp.csr_array(sp.vstack([shortened(block) for _, block in X.blocks(asked)]))
     table = np.empty(components.shape[::-1])
     np.subtract(components.T, beta, out=table)

@@ -288,16 +288,20 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
         if not isinstance(value, kind) or not value >= least:
             raise ValueError(f"{name} must be {_KINDS[kind]} of at least {least}, got {value!r}.")
     n_threads = min(n_threads, MOST_THREADS)
-    fine = np.ascontiguousarray(phi.T) if tol < LEAST_TOLERANCE else None  # finer than single precision
-    if fine is None:
-        rows, peak, place = word_rows(phi, X.indices, n_threads)
-        row_of_word = np.zeros(X.shape[1], np.int32)
-        row_of_word[X.indices] = place
+    if tol < LEAST_TOLERANCE:  # finer than single precision
+        word_topic = np.ascontiguousarray(phi.T)
+
+        def judged_finely(observed, held_out, first):
+            given = word_topic, alpha, max_iter, tol, n_threads
+            theta = fold_in(observed.indptr, observed.indices, observed.data, *given)
+            return _log_likelihood(held_out, word_topic, theta, first)
+
+        return _of_halves(X, method, judged_finely, len(phi))
+    rows, peak, place = word_rows(phi, X.indices, n_threads)
+    row_of_word = np.zeros(X.shape[1], np.int32)
+    row_of_word[X.indices] = place
 
     def judged(observed, held_out, first):
-        if fine is not None:
-            theta = fold_in(observed.indptr, observed.indices, observed.data, fine, alpha, max_iter, tol, n_threads)
-            return _log_likelihood(held_out, fine, theta, first)
         place, held_out_place = row_of_word[observed.indices], row_of_word[held_out.indices]
         theta = fold_in_rows(observed.indptr, place, observed.data, rows, alpha, max_iter, tol, n_threads)
         probability = probabilities(held_out.indptr, held_out_place, rows, peak, theta, n_threads)

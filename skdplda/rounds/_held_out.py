@@ -10,6 +10,7 @@ import numpy as np
 from skdplda._arithmetic import log, total
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 from skdplda._kernels._held_out import own_rows, rows_without
+from skdplda._rows import entries_of
 
 __all__ = ["gains_of_unseen", "own_parts", "together", "unseen"]
 
@@ -63,8 +64,7 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
     rows, _, place = word_rows((counts / masses).T, words, n_threads)  # once for all: they may be as large as the model
 
     def own(some):
-        starts = begins[some.start : some.stop + 1]
-        entries, starts = slice(starts[0], starts[-1]), starts - starts[0]
+        starts, entries = entries_of(begins, some)
         theta = fold_in_rows(starts, place[entries], data[entries], rows, prior, MAX_ITER, TOL, n_threads)
         given = counts, masses, left, scale[some], weights, n_threads
         return own_rows(starts, words[entries], data[entries], theta, *given)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._checks import check_structure
+from skdplda._rows import entries_of
 from skdplda._types import ArrayLike
 
 
@@ -146,10 +147,8 @@ class UnitMatrix:
         if isinstance(key, tuple):
             raise IndexError("a UnitMatrix is sliced by documents only: X[documents].")
         documents = np.atleast_1d(np.arange(len(self))[key])
-        length = np.diff(self.start)[documents]
-        start = np.concatenate([[0], np.cumsum(length)])
-        rows = np.arange(start[-1]) + np.repeat(self.start[documents] - start[:-1], length)
-        return type(self)(start, self.counts[rows], self.words)
+        start, units = entries_of(self.start, documents)
+        return type(self)(start, self.counts[units], self.words)
 
     def to_counts(self) -> Any:
         """Word counts of whole documents.
