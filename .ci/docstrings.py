@@ -30,7 +30,7 @@ MEANINGS = {
     "max_words_per_unit": r"Words that a document \(user\) takes part with",
     "mechanism": r"[Ll]aw|One of `skdplda.privacy.MECHANISMS`|What draws the noise|randomized response"
     r"|The estimator and",
-    "noise": r"What gets noise|Which words do not stand out of the noise",
+    "noise_on": r"What gets noise",
     "public_rows": r"Public embeddings",
     "n_documents": r"Number of documents|Size of the synthetic corpus",
     "n_words": r"[Ss]ize of the (public )?vocabulary|[Ww]ords (per topic|a topic|a cluster|shown|that the function)"

@@ -321,7 +321,7 @@ CONTENDERS = {
     "VIPSLDA, mini-batches": plain(VIPSLDA, learning_method="online", sampling_rate=0.1),
     "PrivateCGSLDA, Laplace": plain(PrivateCGSLDA, mechanism="laplace"),
     "HDPLDA": plain(HDPLDA),
-    "PCTD, 3 words, units": plain(PCTD, noise="units"),
+    "PCTD, 3 words, units": plain(PCTD, noise_on="units"),
     "LocalPrivateLDA": local,
     "CDP-LDA": plain(CDPLDA),
     "CDP-LDA+": plain(CDPLDAPlus),

@@ -778,8 +778,8 @@ MUTANTS = [
     ),
     Mutant(
         "noise of a sweep drawn once",
-        "key = self._randomness.noise(self._n, self._plan.noise",
-        "key = self._randomness.noise(1, self._plan.noise",
+        "key = self._randomness.noise(self._n, self._plan.mechanism",
+        "key = self._randomness.noise(1, self._plan.mechanism",
         "the difference of two tables has no noise",
         HDP,
     ),

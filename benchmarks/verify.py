@@ -272,7 +272,7 @@ CLAIMS = {
     "VIPSLDA, online": Pairs(rounds, lambda e: VIPSLDA(2, epsilon=e, learning_method="online"), fits=280),
     "VIPSLDA, sampled": single(lambda e: VIPSLDA(1, epsilon=e, sampling_rate=0.5, max_iter=5), rounds, 20_000, 150),
     "PCTD": Pairs(rounds, lambda e: PCTD(2, epsilon=e), fits=140),
-    "PCTD, units": Pairs(unit_counts, lambda e: PCTD(1, epsilon=e, noise="units"), 20_000, 5, others=(100, 100)),
+    "PCTD, units": Pairs(unit_counts, lambda e: PCTD(1, epsilon=e, noise_on="units"), 20_000, 5, others=(100, 100)),
     "EmbeddingTopics": Pairs(clusters, lambda e: EmbeddingTopics(2, epsilon=e), 10, (2500, 3500), others=(250, 80)),
     "HDPLDA": single(lambda e: HDPLDA(2, epsilon=e), sweeps, 40_000, 10),
     **{

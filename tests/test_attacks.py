@@ -339,7 +339,7 @@ def test_the_vocabulary_alone_finds_members(rare):
     above = result.scores[members] > result.scores[~members].max()  # those with a rare word, and perhaps others
     assert result.tpr_at(0.0).rate == pytest.approx(above.mean()) and above.sum() >= 20
     assert np.isposinf(result.scores[:40:2]).all() and np.isneginf(result.scores[1:40:2]).all()
-    with pytest.raises(ValueError, match="vocabulary must be of shape"):
+    with pytest.raises(ValueError, match="released must be of shape"):
         vocabulary_attack([vocabulary], rare, members)
 
 

@@ -102,7 +102,7 @@ MAP = {
             "distributed/_actor.py:Actor.total",
             "distributed/_pool.py:ActorPool.total.add_up",
         },
-        {"rounds/_loop.py:converse.answer", "rounds/_spending.py:NoisePlan.draw"},  # of the scale of Spending.take
+        {"rounds/_loop.py:converse.answer", "rounds/_plans.py:NoisePlan.draw"},  # of the scale of Spending.take
     ),
     "models/_hdp_sampler.py": (
         "HDPLDA: counts in which one token moves two cells by 1, noisy tables, and draws that are released.",
@@ -327,8 +327,8 @@ def test_noise_in_the_counts_of_periods_is_found():
 
 
 def test_a_file_that_begins_to_touch_documents_is_found():
-    found = planted("rows = X[:10]", "rounds/_spending.py", "NoisePlan.draw")
-    assert found == {"rounds/_spending.py:": {"documents": 1}}
+    found = planted("rows = X[:10]", "rounds/_plans.py", "NoisePlan.draw")
+    assert found == {"rounds/_plans.py:": {"documents": 1}}
     assert planted("rows = X[:10]", "rounds/_adaptive.py", "adaptive")
     assert planted("def _sum_lengths(self, rows): pass", "esteps/_adaptive.py", "AdaptiveEStep.collect")
 

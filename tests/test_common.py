@@ -69,7 +69,7 @@ VARIANTS = [
     VIPSLDA(**SMALL, epsilon=float("inf")),
     VIPSLDA(**SMALL, learning_method="online", max_norm=9.0),
     PCTD(**SMALL, epsilon=float("inf")),
-    PCTD(**SMALL, noise="units"),
+    PCTD(**SMALL, noise_on="units"),
     PublishedPCTD(**SMALL, noise_support="observed"),
     PublishedVIPSLDA(**SMALL, accounting="linear", sampling_rate=0.5),
 ]

@@ -784,7 +784,7 @@ def test_semantic_units(rate, X, threads, close_one):
     here, there = clone(model).fit(units), clone(model).set_params(callback=close_one).fit(shards)
     assert_array_equal(here.components_, there.components_)
     assert here.privacy_guarantee_ == there.privacy_guarantee_
-    with pytest.raises(ValueError, match="X must be on this machine, unless noise='statistics'"):
+    with pytest.raises(ValueError, match="X must be on this machine, unless noise_on='statistics'"):
         clone(model).set_params(epsilon=np.inf, sampling_rate=1.0).fit(shards)
     with pytest.raises(ValueError, match="all of word counts, or all of semantic units"):
         clone(model).fit(ShardedCounts([dask.delayed([units, X])], client=client))

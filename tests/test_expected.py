@@ -23,11 +23,18 @@ def tables(K, V=80, seed=1):
     return (np.random.default_rng(seed).gamma(0.3, 9, (V, K))).astype(np.float32)
 
 
+def started(documents, n_topics, topics, n_threads=1):
+    step = ExpectedTopics(documents, n_topics, n_threads)
+    step.start(topics)
+    return step
+
+
 @pytest.mark.parametrize("K", [1, 2, 7, 8, 40, 300])
 def test_equivalent_to_numpy(K):
     X = corpus(60)
     documents, V = counts_of(X), X.shape[1]
-    step, topics, table = ExpectedTopics(documents, K, 1), drawn(X, K), tables(K)
+    topics, table = drawn(X, K), tables(K)
+    step = started(documents, K, topics)
     alpha, beta, n = np.random.default_rng(2).uniform(0.05, 1.5, K), 0.05, np.zeros((len(X), K))
     np.add.at(n, (np.repeat(np.arange(len(X)), X.sum(axis=1)), topics), 1)
     drawn_for = n > 0
@@ -35,7 +42,7 @@ def test_equivalent_to_numpy(K):
         row = (table + beta) / (table.sum(axis=0) + V * beta)
         p = row[None] * (n + alpha)[:, None]
         p *= X[..., None] / p.sum(axis=2, keepdims=True)
-        table = expected_table(step.collect(table, alpha, beta, topics), table, alpha, beta)
+        table = expected_table(step.collect(table, alpha, beta), table, alpha, beta)
         assert_allclose(table, p.sum(axis=0), rtol=6e-5, atol=3e-4)
         assert table.sum(dtype=float) == pytest.approx(X.sum(), rel=1e-5)
         n = p.sum(axis=1) * drawn_for
@@ -44,7 +51,7 @@ def test_equivalent_to_numpy(K):
 def test_counts_too_large_for_one_entry():
     X, table, alpha = np.array([[200_000, 0, 65_536], [900, 7_000, 65_535]]), tables(2, 3), np.full(2, 0.1)
     topics = np.concatenate([np.arange(n) % 2 for n in X.sum(axis=1)]).astype(np.uint16)
-    sums = ExpectedTopics(counts_of(X), 2, 1).collect(table, alpha, 0.01, topics)
+    sums = started(counts_of(X), 2, topics).collect(table, alpha, 0.01)
     row = (table + 0.01) / (table.sum(axis=0) + 0.03)
     n = np.array([np.bincount(t, minlength=2) for t in np.split(topics, [X[0].sum()])])
     of_prior = X.T * (row @ alpha)[:, None] / (row @ (n + alpha).T)  # (words, documents)
@@ -69,12 +76,12 @@ def test_same_bits_for_threads_blocks_and_parts(K, monkeypatch):
     for size, n_threads, cuts in ((8192, 1, [300]), (7, 1, [300]), (50, 3, [300]), (8192, 2, [100, 101, 300])):
         monkeypatch.setattr(_expected, "BLOCK", size)
         starts = [0, *cuts[:-1]]
-        parts = [ExpectedTopics(counts_of(X[a:b]), K, n_threads) for a, b in zip(starts, cuts, strict=True)]
         ends = np.append(0, np.cumsum(X.sum(axis=1)))
-        own = [topics[ends[a] : ends[b]] for a, b in zip(starts, cuts, strict=True)]
+        pairs = list(zip(starts, cuts, strict=True))
+        parts = [started(counts_of(X[a:b]), K, topics[ends[a] : ends[b]], n_threads) for a, b in pairs]
         table = first.copy()
         for _ in range(3):
-            total = sum(part.collect(table, alpha, 0.01, t) for part, t in zip(parts, own, strict=True))
+            total = sum(part.collect(table, alpha, 0.01) for part in parts)
             table = expected_table(total, table, alpha, 0.01)
         sums.append((total.copy(), table))
     for total, table in sums[1:]:
@@ -84,7 +91,7 @@ def test_same_bits_for_threads_blocks_and_parts(K, monkeypatch):
 
 def test_the_next_table_takes_the_place_of_the_last_one():
     X, table, alpha = corpus(60), tables(30), np.full(30, 0.1)
-    sums = ExpectedTopics(counts_of(X), 30, 1).collect(table, alpha, 0.01, drawn(X, 30))
+    sums = started(counts_of(X), 30, drawn(X, 30)).collect(table, alpha, 0.01)
     expected_table(sums, table, alpha, 0.01)
     assert table.sum(dtype=float) == pytest.approx(X.sum(), rel=1e-5)
 
@@ -92,9 +99,9 @@ def test_the_next_table_takes_the_place_of_the_last_one():
 def test_a_word_without_a_token_has_none_expected():
     X, table, alpha = corpus(60), tables(30), np.full(30, 0.1)
     X[:, 5] = 0
-    step = ExpectedTopics(counts_of(X), 30, 1)
+    step = started(counts_of(X), 30, drawn(X, 30))
     for _ in range(2):
-        sums = step.collect(table, alpha, 0.01, drawn(X, 30))
+        sums = step.collect(table, alpha, 0.01)
         assert not sums[5].any()
         sums[5] = np.nan  # what is left of the last round must not come back
 
@@ -104,13 +111,14 @@ def test_a_resumed_run_goes_on():
     topics, table = drawn(corpus(), 30), tables(K)
     step, resumed = ExpectedTopics(X, K, 1), ExpectedTopics(X, K, 2)
     assert step.arrays() == {}
-    step.collect(table, alpha, 0.01, topics)
+    step.start(topics)
+    step.collect(table, alpha, 0.01)
     resumed.restore({"topics": topics, **step.arrays()})
-    assert_array_equal(resumed.collect(table, alpha, 0.01, None), step.collect(table, alpha, 0.01, topics))
+    assert_array_equal(resumed.collect(table, alpha, 0.01), step.collect(table, alpha, 0.01))
     with pytest.raises(ValueError, match="same documents"):
         resumed.restore({"topics": topics, "expected": np.zeros(3, np.float32)})
     with pytest.raises(ValueError, match="one entry a token"):
-        ExpectedTopics(X, K, 1).collect(table, alpha, 0.01, topics[1:])
+        started(X, K, topics[1:])
 
 
 @pytest.mark.parametrize(("n_rounds", "first"), [(1, None), (2, 1), (3, 2), (4, 3), (30, 22), (100, 92)])

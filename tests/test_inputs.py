@@ -483,7 +483,7 @@ OF_ONE_ROUND = [
     HDPLDA(2, max_iter=1),
     PublishedHDPLDA(2, max_iter=1),
     PCTD(2, max_iter=1),
-    PCTD(2, max_iter=1, noise="units"),
+    PCTD(2, max_iter=1, noise_on="units"),
     LocalPrivateLDA(2, max_iter=1),
     LocalRandomizer(),
     DPVocabularySelector(epsilon=50.0),

@@ -184,8 +184,8 @@ WRONG = {
         "'epsilon' parameter.*must be a float.*Got 0.0",
     ),
     "units of users for PCTD": (
-        lambda: PCTD(noise="units", **P).fit(X, groups=range(20)),
-        "groups must be None.*got groups. noise=.statistics",
+        lambda: PCTD(noise_on="units", **P).fit(X, groups=range(20)),
+        "groups must be None.*got groups. noise_on=.statistics",
     ),
     # What a model gives.
     "not fitted": (lambda: VIPSLDA().transform(X), "VIPSLDA.*not fitted yet. Call 'fit'"),

@@ -266,9 +266,9 @@ def test_topics_of_words_start_from_those_of_the_month_before():
     )
     assert warm_started(VIPSLDA(4), second).prior.vectors is None
     plain = VIPSLDA(4, epsilon=4.0).fit(may.to_numpy())
-    with pytest.raises(ValueError, match="vocabulary must have the words"):
+    with pytest.raises(ValueError, match="feature_names must have the words"):
         warm_started(VIPSLDA(4, prior=vectors), plain)
-    assert warm_started(VIPSLDA(4, prior=vectors), plain, vocabulary=words).prior.vectors.shape == (60, 4)
+    assert warm_started(VIPSLDA(4, prior=vectors), plain, feature_names=words).prior.vectors.shape == (60, 4)
 
 
 def test_a_start_of_another_kind_is_refused():

@@ -246,7 +246,7 @@ def test_a_private_fit_on_units_keeps_only_what_it_released(corpus, noise):
     units = UnitMatrix(
         np.arange(0, 2 * N_DOCUMENTS + 1, 2), np.repeat(counts // 2, 2, axis=0) + (counts % 2).repeat(2, 0)
     )
-    model = PCTD(3, max_iter=3, noise=noise).fit(units)
+    model = PCTD(3, max_iter=3, noise_on=noise).fit(units)
     names = set(model.get_params())
     for _ in range(2):
         assert set(vars(model)) - names <= ALLOWED

@@ -30,7 +30,7 @@ LOUD = {  # fits that warn of what they released
     "VIPSLDA, online": VIPSLDA(3, epsilon=0.01, random_state=0, learning_method="online", max_iter=2),
     "PrivateCGSLDA": PrivateCGSLDA(3, epsilon=0.01, random_state=0),
     "PrivateCGSLDA, laplace": PrivateCGSLDA(3, epsilon=0.01, random_state=0, mechanism="laplace", max_iter=2),
-    "PCTD, units": PCTD(3, epsilon=0.01, random_state=0, noise="units", max_iter=2),
+    "PCTD, units": PCTD(3, epsilon=0.01, random_state=0, noise_on="units", max_iter=2),
     "EmbeddingTopics": EmbeddingTopics(3, epsilon=0.01, random_state=0),
     "DPVocabularySelector": DPVocabularySelector(epsilon=0.01),
 }
@@ -141,7 +141,7 @@ def test_a_model_that_does_not_fit_into_memory_is_not_paid():
         "PrivateCGSLDA(SIZE, epsilon=np.inf), 'fit'",
         "CDPLDAPlus(SIZE), 'fit'",
         "HDPLDA(SIZE), 'fit'",
-        "PCTD(SIZE, noise='units'), 'fit'",
+        "PCTD(SIZE, noise_on='units'), 'fit'",
         "PublishedPCTD(SIZE), 'fit'",
         "LocalPrivateLDA(SIZE), 'fit'",
         "EmbeddingTopics(SIZE), 'fit'",

@@ -226,7 +226,7 @@ def test_topics_are_shrunk_without_public_knowledge_too(units, planted):
         {"sampling_rate": 0.5},
         {"epsilon": np.inf},
         {"epsilon": np.inf, "sampling_rate": 0.5},
-        {"noise": "units", "epsilon": 15.0},
+        {"noise_on": "units", "epsilon": 15.0},
         {"kind": PublishedPCTD},
         {"kind": PublishedPCTD, "noise_support": "observed"},
     ],
@@ -269,23 +269,23 @@ def test_groups_make_the_user_the_unit(units):
     assert model.privacy_guarantee_.unit == "user"
     assert model.privacy_guarantee_ == PCTD(3, max_iter=2).privacy_cost(groups=True)
     with pytest.raises(ValueError, match="groups must be None"):
-        PCTD(3, noise="units").fit(units, groups=users)
+        PCTD(3, noise_on="units").fit(units, groups=users)
     with pytest.raises(ValueError, match="groups must be None"):
         PublishedPCTD(3).privacy_cost(groups=True)
 
 
 @pytest.mark.parametrize("noise", ["statistics", "units"])
 def test_the_cost_is_the_guarantee(units, noise):
-    cost = PCTD(3, epsilon=2.0, noise=noise).privacy_cost()
+    cost = PCTD(3, epsilon=2.0, noise_on=noise).privacy_cost()
     assert cost.status == "proven"
     assert cost.epsilon_at(1e-5) <= 2.0
     accountant = PrivacyAccountant(epsilon=1.0, delta=1e-4, unit=cost.unit, adjacency=cost.adjacency)
     with accountant, pytest.raises(BudgetExceededError):
-        PCTD(3, epsilon=2.0, noise=noise).fit(None)  # nothing was read
+        PCTD(3, epsilon=2.0, noise_on=noise).fit(None)  # nothing was read
     assert accountant.ledger == ()
 
 
-@pytest.mark.parametrize("kind", [PCTD, partial(PCTD, noise="units"), PublishedPCTD])
+@pytest.mark.parametrize("kind", [PCTD, partial(PCTD, noise_on="units"), PublishedPCTD])
 def test_a_similarity_is_assumed_to_be_public(kind):
     """One that was counted in the private texts shows in the topics."""
     plain, similar = kind(3), kind(3, similarity=np.eye(25))
@@ -295,7 +295,7 @@ def test_a_similarity_is_assumed_to_be_public(kind):
 
 
 def test_the_budget_is_charged_once_before_the_first_release(units):
-    for kind in (PCTD, partial(PCTD, noise="units"), PublishedPCTD):
+    for kind in (PCTD, partial(PCTD, noise_on="units"), PublishedPCTD):
         g = kind().privacy_cost()
         books = {"unit": g.unit, "adjacency": g.adjacency, "accept_claimed": g.status == "claimed"}
         with PrivacyAccountant(epsilon=50.0, delta=1e-4, **books) as accountant:
@@ -365,7 +365,7 @@ def test_plain_counts_are_units_of_one_word(units):
 
 
 @pytest.mark.filterwarnings("ignore:no word stands out:UserWarning")
-@pytest.mark.parametrize("estimator", [PCTD(), PCTD(epsilon=np.inf), PCTD(noise="units"), PublishedPCTD()], ids=repr)
+@pytest.mark.parametrize("estimator", [PCTD(), PCTD(epsilon=np.inf), PCTD(noise_on="units"), PublishedPCTD()], ids=repr)
 @pytest.mark.parametrize("start", [[0, 0], [0, 2], [0, 0, 1, 1]])
 def test_empty_units_and_documents(estimator, start):
     X = UnitMatrix(start, sp.csr_array((start[-1], 4), dtype=np.int64))
@@ -379,10 +379,10 @@ def test_empty_units_and_documents(estimator, start):
     [
         ({"tau": -0.1}, "'tau' parameter"),
         ({"tau": 1e308}, "'tau' parameter"),
-        ({"noise": "tokens"}, "'noise' parameter"),
-        ({"noise": "units-each-iteration"}, "'noise' parameter of PCTD must be a str among"),
-        ({"noise": "units", "sampling_rate": 0.5}, "sampling_rate must be 1.0"),
-        ({"noise": "units", "checkpoint": "file"}, "checkpoint must be None"),
+        ({"noise_on": "tokens"}, "'noise_on' parameter"),
+        ({"noise_on": "units-each-iteration"}, "'noise_on' parameter of PCTD must be a str among"),
+        ({"noise_on": "units", "sampling_rate": 0.5}, "sampling_rate must be 1.0"),
+        ({"noise_on": "units", "checkpoint": "file"}, "checkpoint must be None"),
         ({"similarity": np.eye(24)}, "each of the 25 words; got shape"),
         ({"similarity": -np.eye(25)}, "not negative"),
         ({"similarity": np.full((25, 25), np.nan)}, "finite"),
@@ -458,7 +458,7 @@ def test_a_public_prior_needs_words_and_the_default_noise(units):
     prior = PublicPrior.from_frequencies({"tea": 1.0})
     with pytest.raises(ValueError, match="prior needs the words of X"):
         quiet(PCTD(3, prior=prior), units)
-    for options in ({"noise": "units"}, {"sampling_rate": 0.5}):
+    for options in ({"noise_on": "units"}, {"sampling_rate": 0.5}):
         with pytest.raises(ValueError, match="prior must be None for this form"):
             PCTD(3, prior=prior, **options).privacy_cost()
 

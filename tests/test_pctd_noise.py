@@ -108,7 +108,7 @@ def test_every_word_of_every_unit_gets_noise(monkeypatch):
     monkeypatch.setattr(_pctd_noise, "_probable", lambda noisy, rate, sigma: noisy)
     monkeypatch.setattr(_pctd_noise, "BLOCK_CELLS", 300)
     X = random_units()
-    model = PCTD(2, noise="units", max_iter=1).fit(X)
+    model = PCTD(2, noise_on="units", max_iter=1).fit(X)
     assert np.ptp(model.components_) > 0.5  # the counts are still there
     assert [shape for _, shape, _ in drawn] == [(10, 30)] * 6
     assert len({state for *_, state in drawn}) == 6 and {len(state) for *_, state in drawn} == {32}
@@ -155,7 +155,7 @@ def test_probable_counts_are_the_most_probable(sigma, rate):
 
 def test_noise_that_drowns_every_word_is_said():
     with pytest.warns(UserWarning, match="no word stands out"):
-        model = PCTD(2, noise="units", epsilon=1.0, max_iter=1).fit(random_units(6000))
+        model = PCTD(2, noise_on="units", epsilon=1.0, max_iter=1).fit(random_units(6000))
     np.testing.assert_allclose(model.topic_word_, 1 / 30)
     again = clone(model)
     with warnings.catch_warnings(), pytest.raises(UserWarning, match="no word stands out"):
@@ -165,11 +165,11 @@ def test_noise_that_drowns_every_word_is_said():
 
 
 def test_one_word_in_the_place_of_another_is_what_is_protected():
-    g = PCTD(noise="units", epsilon=3.0).privacy_cost()
+    g = PCTD(noise_on="units", epsilon=3.0).privacy_cost()
     assert (g.unit, g.adjacency, g.status) == ("token", "replace", "proven")
     assert any("without regard to the word" in text for text in g.assumptions)
     assert g.epsilon == 3.0 and g.epsilon_at(1e-5) <= 3.0
-    exact = PCTD(noise="units", epsilon=np.inf).privacy_cost()
+    exact = PCTD(noise_on="units", epsilon=np.inf).privacy_cost()
     assert exact.epsilon == np.inf and exact.mechanism == "none"
 
 
@@ -182,7 +182,7 @@ def test_a_word_replaced_in_a_plain_matrix_leaves_all_other_units_in_their_place
     for word in (0, 3):
         counts = np.zeros((n, 4), int)
         counts[:, [word, 1, 2]] = 1
-        model, randomness = PCTD(2, noise="units"), Randomness(0)
+        model, randomness = PCTD(2, noise_on="units"), Randomness(0)
         with pytest.warns(UserWarning, match="each word is a semantic unit"):
             X = model._read(counts, None, model._plan(), randomness).documents
         np.testing.assert_array_equal(X.start, 3 * np.arange(n + 1))
@@ -288,6 +288,6 @@ def test_the_published_form_warns_on_every_fit_and_charges():
 def test_no_noise_is_em():
     X = random_units()
     exact = PCTD(2, epsilon=np.inf, random_state=0).fit(X)
-    for kind in (partial(PCTD, noise="units"), PublishedPCTD):
+    for kind in (partial(PCTD, noise_on="units"), PublishedPCTD):
         same = kind(2, epsilon=np.inf, random_state=0).fit(X)
         np.testing.assert_array_equal(same.components_, exact.components_)

@@ -272,7 +272,7 @@ def test_fit_published_finds_planted_topics():
     rng = np.random.default_rng(0)
     X = np.zeros((60, 20), dtype=int)
     X[:30, :10], X[30:, 10:] = rng.poisson(3, size=(2, 30, 10))
-    counts = fit_published(sp.csr_array(X), 2, mechanism="inherent", max_iter=50, seed=0, **PRIORS).word_topic
+    counts = fit_published(sp.csr_array(X), 2, form="inherent", max_iter=50, seed=0, **PRIORS).word_topic
     share = counts[:, :10].sum(axis=1) / counts.sum(axis=1)
     assert share.min() < 0.01
     assert share.max() > 0.99
@@ -282,7 +282,7 @@ def test_laplace_last_gives_away_every_word_total():
     X = random_counts(3)
     found = 0
     for seed in range(40):
-        fit = fit_published(X, 4, mechanism="laplace-last", epsilon=0.1, max_iter=3, seed=seed, **PRIORS)
+        fit = fit_published(X, 4, form="laplace-last", epsilon=0.1, max_iter=3, seed=seed, **PRIORS)
         found += np.array_equal(fit.word_topic.sum(axis=0), X.sum(axis=0))
     assert found == 40
     assert fit.n_iter == 4
@@ -291,7 +291,7 @@ def test_laplace_last_gives_away_every_word_total():
 @pytest.mark.parametrize(("mechanism", "n_noises"), [("laplace-first", 1), ("laplace-every", 4)])
 def test_noise_stays_in_the_running_counts(mechanism, n_noises):
     X, epsilon = random_counts(4, shape=(30, 400), mean=0.5), 0.5
-    fit = fit_published(X, 10, mechanism=mechanism, epsilon=epsilon, max_iter=4, seed=1, **PRIORS)
+    fit = fit_published(X, 10, form=mechanism, epsilon=epsilon, max_iter=4, seed=1, **PRIORS)
     residuals = fit.word_topic.sum(axis=0) - X.sum(axis=0)  # K noises a word, each drawn n_noises times
     variance = 10 * n_noises * 2 / epsilon**2
     assert fit.word_topic.min() < 0
@@ -302,8 +302,8 @@ def test_noise_stays_in_the_running_counts(mechanism, n_noises):
 @pytest.mark.parametrize("mechanism", ["laplace-first", "laplace-every", "inherent"])
 def test_without_noise_all_mechanisms_are_one(mechanism):
     X = random_counts(5)
-    expected = fit_published(X, 3, mechanism="laplace-first", epsilon=np.inf, max_iter=4, seed=2, **PRIORS)
-    fit = fit_published(X, 3, mechanism=mechanism, epsilon=np.inf, max_iter=4, seed=2, **PRIORS)
+    expected = fit_published(X, 3, form="laplace-first", epsilon=np.inf, max_iter=4, seed=2, **PRIORS)
+    fit = fit_published(X, 3, form=mechanism, epsilon=np.inf, max_iter=4, seed=2, **PRIORS)
     np.testing.assert_array_equal(fit.word_topic, expected.word_topic)
     np.testing.assert_array_equal(fit.word_topic.sum(axis=0), X.sum(axis=0))
 
@@ -311,9 +311,9 @@ def test_without_noise_all_mechanisms_are_one(mechanism):
 def test_only_inherent_has_a_history():
     X = random_counts(6)
     for mechanism in PUBLISHED:
-        fit = fit_published(X, 3, mechanism=mechanism, epsilon=1.0, max_iter=5, seed=0, **PRIORS)
+        fit = fit_published(X, 3, form=mechanism, epsilon=1.0, max_iter=5, seed=0, **PRIORS)
         assert (fit.monitor is None) == (mechanism != "inherent")
-    fit = fit_published(X, 3, mechanism="inherent", max_iter=5, seed=0, **PRIORS)
+    fit = fit_published(X, 3, form="inherent", max_iter=5, seed=0, **PRIORS)
     history = InherentPrivacyHistory(**fit.monitor)
     frame = history.to_frame()
     assert len(frame) == 5
@@ -323,7 +323,7 @@ def test_only_inherent_has_a_history():
 
 
 def test_a_seed_makes_the_fit_reproducible_and_none_does_not():
-    X, settings = random_counts(8), {"mechanism": "laplace-first", "epsilon": 1.0, "max_iter": 1, **PRIORS}
+    X, settings = random_counts(8), {"form": "laplace-first", "epsilon": 1.0, "max_iter": 1, **PRIORS}
     first, second, third, fourth = (fit_published(X, 3, seed=seed, **settings) for seed in (7, 7, None, None))
     np.testing.assert_array_equal(first.word_topic, second.word_topic)
     assert not np.array_equal(third.word_topic, fourth.word_topic)
@@ -332,7 +332,7 @@ def test_a_seed_makes_the_fit_reproducible_and_none_does_not():
 def test_the_corpus_is_left_alone_and_may_be_untidy():
     X = sp.csr_array((np.array([1, 2, 1, 0]), np.array([2, 0, 2, 1]), np.array([0, 3, 3, 4])), shape=(3, 3))
     data, indices = X.data.copy(), X.indices.copy()
-    fit = fit_published(X, 2, mechanism="inherent", max_iter=3, seed=0, **PRIORS)
+    fit = fit_published(X, 2, form="inherent", max_iter=3, seed=0, **PRIORS)
     np.testing.assert_array_equal(X.data, data)
     np.testing.assert_array_equal(X.indices, indices)
     np.testing.assert_array_equal(fit.word_topic.sum(axis=0), [2, 0, 2])
@@ -341,6 +341,6 @@ def test_the_corpus_is_left_alone_and_may_be_untidy():
 @pytest.mark.parametrize("mechanism", PUBLISHED)
 def test_an_empty_corpus_is_a_corpus(mechanism):
     X = sp.csr_array((3, 4), dtype=int)
-    fit = fit_published(X, 2, mechanism=mechanism, epsilon=np.inf, max_iter=2, seed=0, **PRIORS)
+    fit = fit_published(X, 2, form=mechanism, epsilon=np.inf, max_iter=2, seed=0, **PRIORS)
     assert fit.word_topic.shape == (2, 4)
     assert not fit.word_topic.any()

@@ -230,7 +230,7 @@ def test_a_guarantee_for_words_needs_units_that_stay(unit):
     """One word in the place of another moves the words behind it where unknown words take no place."""
     text, other = "cat dog fox sat ran saw cat dog fox", "the dog fox sat ran saw cat dog fox"
     vectorizer = SemanticUnitVectorizer(unit, vocabulary=WORDS)
-    pipe = make_pipeline(vectorizer, PCTD(2, noise="units"))
+    pipe = make_pipeline(vectorizer, PCTD(2, noise_on="units"))
     X, Y = vectorizer.transform([text]), vectorizer.transform([other])
     assert X.shape != Y.shape or X.n_units != Y.n_units or (X.counts != Y.counts).nnz > 2
     with pytest.raises(ValueError, match="skip_unknown=False"):
@@ -239,7 +239,7 @@ def test_a_guarantee_for_words_needs_units_that_stay(unit):
     X, Y = vectorizer.transform([text]), vectorizer.transform([other])
     assert X.n_units == Y.n_units and (X.counts != Y.counts).nnz == 1
     assert privacy_guarantee(pipe).unit == "token"
-    sentences = make_pipeline(SemanticUnitVectorizer("sentence", vocabulary=WORDS), PCTD(2, noise="units"))
+    sentences = make_pipeline(SemanticUnitVectorizer("sentence", vocabulary=WORDS), PCTD(2, noise_on="units"))
     assert privacy_guarantee(sentences).status == "proven"
 
 

@@ -116,7 +116,7 @@ def test_what_cannot_be_kept_is_refused_before_the_charge(tmp_path):
     (tmp_path / "there").write_text("a paid model")
     cases = [
         (VIPSLDA(4, epsilon=np.inf), tmp_path / "t", "without noise"),
-        (PCTD(4, epsilon=4.0, noise="units"), tmp_path / "t", "published forms"),
+        (PCTD(4, epsilon=4.0, noise_on="units"), tmp_path / "t", "published forms"),
         (VIPSLDA(4), tmp_path / "nowhere" / "t", "transcript must name a new file"),
         (VIPSLDA(4), tmp_path / "there", "there"),
     ]

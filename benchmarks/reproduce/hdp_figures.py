@@ -157,7 +157,7 @@ def fit(X, s, observer=None):
     found = fit_published(
         X,
         s.topics,
-        mechanism=UNLIMITED.get(s.method, "hybrid-fresh" if s.method == "HDP-LDA fresh" else "hybrid"),
+        form=UNLIMITED.get(s.method, "hybrid-fresh" if s.method == "HDP-LDA fresh" else "hybrid"),
         epsilon=s.epsilon,
         doc_topic_prior=s.alpha,
         topic_word_prior=s.beta,

@@ -162,7 +162,7 @@ def local(s, reconstruction):
 def sampled(s, X, mechanism="hybrid", epsilon=math.inf):
     """Return a model whose topics are the last sweep's of the papers' sampler, without noise unless told."""
     found = fit_published(
-        sp.csr_array(X), s.topics, mechanism=mechanism, epsilon=epsilon, doc_topic_prior=s.alpha,
+        sp.csr_array(X), s.topics, form=mechanism, epsilon=epsilon, doc_topic_prior=s.alpha,
         topic_word_prior=s.beta, max_iter=s.sweeps, seed=s.seed,
     )  # fmt: skip
     topics = np.maximum(found.word_topic, 0) + s.beta

@@ -84,7 +84,7 @@ def measure(s):
     fit = fit_published(
         train,
         s.topics,
-        mechanism="inherent",
+        form="inherent",
         doc_topic_prior=s.alpha,
         topic_word_prior=s.beta,
         max_iter=s.run,

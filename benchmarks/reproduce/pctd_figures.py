@@ -153,7 +153,7 @@ def lda_by_sweeps(s):
     """Return the perplexity of LDA after each sweep: topics of one sample, and documents folded in."""
     counts, tables, alpha = corpus(s.n_documents)[0].to_counts(), [], s.topics / 50
     fit_published(
-        counts, s.topics, mechanism="hybrid", doc_topic_prior=alpha, topic_word_prior=0.01,
+        counts, s.topics, form="hybrid", doc_topic_prior=alpha, topic_word_prior=0.01,
         max_iter=s.iterations + 1, seed=s.seed, observer=lambda table, _: tables.append(table + 0.01),
     )  # fmt: skip
     topics = ((table / table.sum(axis=0)).T for table in tables[1:])

@@ -1,8 +1,9 @@
 """Expected topic counts of words, given how many tokens of each document have each topic."""
 
-from cython.parallel cimport prange
+from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -18,7 +19,8 @@ cdef extern from "expected_counts.h" nogil:
         const uint16_t *count
         const int64_t *list
         const uint16_t *topic
-        const float *tokens
+        int64_t first, last
+        float *tokens
         float *next
     ctypedef struct expected_rows:
         const float *table
@@ -37,6 +39,7 @@ choose_simd()
 
 cdef enum:
     MOST = 65535  # documents of a block, and tokens of an entry
+    ALIGNED = 16  # numbers of a thread's scratch are a multiple of so many
 
 
 cdef class Rows:
@@ -60,8 +63,8 @@ cdef class Rows:
 cdef blocks_of(X, const int64_t[::1] start, int size):
     """Return the entries of each block of documents, word by word: indptr (int64), documents and counts (uint16).
 
-    Beside these, (n, 2), int64, is where the list of each document of the block begins and ends; lists of all begin at
-    `start`. Documents of a word ascend in the length of their lists, so that loops over lists end where the processor
+    Beside these, (n, 2), int64, is where the list of each document of the block begins and ends, and where those of all
+    of them do; lists of all documents begin at `start`. Documents of a word ascend in the length of their lists, so that loops over lists end where the processor
     expects. A count that is too large has several entries.
     """
     cdef const int64_t[::1] indptr = X.indptr.astype(np.int64, copy=False)
@@ -90,8 +93,21 @@ cdef blocks_of(X, const int64_t[::1] start, int size):
                     if left <= 0:
                         break
         lists = np.stack([np.add(order, first), np.add(order, first + 1)], axis=1)
-        blocks.append((ends, document, count, np.asarray(start)[lists]))
+        blocks.append((ends, document, count, np.asarray(start)[lists], (start[first], start[last])))
     return blocks
+
+
+cdef int expect_in(
+    float *scratch, expected_block *b, const expected_rows *r, double *sums, uint8_t *flag
+) noexcept nogil:
+    """Let a block add to the sums, and move its documents' numbers; the next ones are added up in a thread's scratch."""
+    cdef size_t size = (b.last - b.first) * sizeof(float)
+    memset(scratch, 0, size)
+    b.next = scratch - b.first
+    if expect_block(b, r, sums, flag):
+        return 1
+    memcpy(b.tokens + b.first, scratch, size)
+    return 0
 
 
 cdef class ExpectedCounts:
@@ -106,7 +122,7 @@ cdef class ExpectedCounts:
 
     cdef readonly object tokens
     cdef list _blocks
-    cdef object _sums, _after
+    cdef object _sums
     cdef int32_t _n_topics
     cdef int64_t[::1] _start
     cdef uint16_t[::1] _topic
@@ -143,7 +159,7 @@ cdef class ExpectedCounts:
         self.tokens = aligned_zeros(n + 1, np.float32)
         self.tokens[:] = np.asarray(tokens)[:n + 1]
         topic = tokens = None
-        self._blocks, self._after = blocks_of(X, start, block), aligned_zeros(n + 1, np.float32)
+        self._blocks = blocks_of(X, start, block)
         if resumed is not None and (resumed.shape != (n + 1,) or resumed.dtype != np.float32):
             raise ValueError("resumed must be the `tokens` of the same documents and topics")
         if resumed is not None:
@@ -183,11 +199,10 @@ cdef class ExpectedCounts:
         The table, float32 (V, K), has no beta; alpha, float32 (K,), is positive. `next_table` makes the next table of
         the sums, float64 (V, K + 1), which the next call changes, as it does `tokens`.
         """
-        cdef int64_t i, n_blocks = len(self._blocks), error = 0
+        cdef int64_t i, most = 0, n_blocks = len(self._blocks), error = 0
         cdef int32_t w, V = table.shape[0], K = self._n_topics
         cdef Rows rows = Rows(table, alpha, beta, n_threads)
-        cdef const float[::1] tokens = self.tokens
-        cdef float[::1] after = self._after
+        cdef float[::1] tokens = self.tokens, scratch
         if self._sums is None:
             self._sums = np.empty((V, K + 1))
         cdef double[:, ::1] sums = self._sums
@@ -198,21 +213,22 @@ cdef class ExpectedCounts:
         cdef expected_block *blocks = <expected_block *> malloc((n_blocks + 1) * sizeof(expected_block))
         if blocks == NULL:
             raise MemoryError("not enough memory for the blocks of documents")
-        after[:] = 0
         for i in range(n_blocks):
-            word, document, count, lists = self._blocks[i]
+            word, document, count, lists, (blocks[i].first, blocks[i].last) = self._blocks[i]
             blocks[i].word, blocks[i].document, blocks[i].count = &word[0], &document[0], &count[0]
             blocks[i].list, blocks[i].topic = &lists[0, 0], &self._topic[0]
-            blocks[i].tokens, blocks[i].next = &tokens[0], &after[0]
+            blocks[i].tokens = &tokens[0]
+            most = max(most, blocks[i].last - blocks[i].first)
+        most = (most + ALIGNED - 1) // ALIGNED * ALIGNED
+        scratch = aligned_zeros(n_threads * most + 1, np.float32)
         for i in prange(n_blocks, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
-            error += expect_block(&blocks[i], &rows.c, &sums[0, 0], &flag[0])
+            error += expect_in(&scratch[threadid() * most], &blocks[i], &rows.c, &sums[0, 0], &flag[0])
         free(blocks)
         if error:
             raise MemoryError("not enough memory for a row of topics")
         for w in range(V):
             if flag[w] == NEVER:
                 sums[w] = 0
-        self.tokens, self._after = self._after, self.tokens
         return self._sums
 
 

@@ -19,8 +19,9 @@ typedef struct {          /* a block of documents, word by word, and the topics 
     const uint16_t *document, *count; /* entry -> document of the block, tokens */
     const int64_t *list;  /* document of the block -> first of its topics, a multiple of EIGHT, and first of the next's */
     const uint16_t *topic; /* a list is filled up with the numbers from K + 1 on, so that no two are the same */
-    const float *tokens;  /* of the document in the topic; 0 where a list is filled up */
-    float *next;          /* these numbers as this table has them */
+    int64_t first, last;  /* of the topics of the block's documents */
+    float *tokens;        /* of the document in the topic; 0 where a list is filled up */
+    float *next;          /* these numbers as this table has them; of the block's topics alone, by their places in all */
 } expected_block;
 
 typedef struct {

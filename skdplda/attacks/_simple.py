@@ -56,7 +56,7 @@ def threshold_attack(
     return AttackResult(scores, members, f"threshold ({name})")
 
 
-def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike) -> AttackResult:
+def vocabulary_attack(released: ArrayLike, X: Matrix, members: ArrayLike) -> AttackResult:
     """Find members by the released vocabulary alone, without a look at any topic.
 
     A member's words are all in a vocabulary learned from the members. For a document whose words all are, the score
@@ -66,7 +66,7 @@ def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike) -> A
 
     Parameters
     ----------
-    vocabulary : array-like of bool of shape (n_words,)
+    released : array-like of bool of shape (n_words,)
         Which words of X were released.
     X : array-like or sparse matrix of shape (n_documents, n_words)
         The documents that the attacker knows.
@@ -90,18 +90,18 @@ def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike) -> A
     >>> vocabulary_attack([True, True, False], X, [True, False, False]).scores.tolist()
     [inf, -inf, 0.2876820724517809]
     """
-    vocabulary = np.asarray(vocabulary, dtype=bool)
-    if vocabulary.ndim != 1:
-        raise ValueError(f"vocabulary must be of shape (n_words,); got {vocabulary.shape}.")
-    X = check_documents(X, len(vocabulary)).copy()
+    released = np.asarray(released, dtype=bool)
+    if released.ndim != 1:
+        raise ValueError(f"released must be of shape (n_words,); got {released.shape}.")
+    X = check_documents(X, len(released)).copy()
     X.eliminate_zeros()
     X.data[:] = 1
     others = np.asarray(X.sum(axis=0)) - 1
     with np.errstate(divide="ignore"):
-        evidence = np.where(vocabulary, -np.log1p(-(0.5 ** np.maximum(others, 0))), -np.inf)
+        evidence = np.where(released, -np.log1p(-(0.5 ** np.maximum(others, 0))), -np.inf)
     documents = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    outside = np.bincount(documents, weights=~vocabulary[X.indices], minlength=X.shape[0]) > 0
-    inside = np.where(vocabulary, evidence, 0.0)
+    outside = np.bincount(documents, weights=~released[X.indices], minlength=X.shape[0]) > 0
+    inside = np.where(released, evidence, 0.0)
     scores = np.bincount(documents, weights=inside[X.indices], minlength=X.shape[0])
     return AttackResult(np.where(outside, -np.inf, scores), members, "vocabulary")
 

@@ -92,7 +92,7 @@ class RoundsDesign(Design):
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = estimator._plan()
-        if self._plan.noiseless or getattr(estimator, "noise", "statistics") != "statistics":
+        if self._plan.noiseless or getattr(estimator, "noise_on", "statistics") != "statistics":
             raise ValueError(
                 "one fit shows something about private rounds only: noise on the sums of documents, and a finite"
                 " epsilon. Use audit(..., method='repeated')."

@@ -122,9 +122,9 @@ MECHANISMS: dict = {
         ),
     ],
     "PCTD": [
-        ({"noise": "statistics", **SMALL}, (*EXACT, absent_words, contribution, accounted)),
-        ({"noise": "statistics", "sampling_rate": 0.5, **SMALL}, (*EXACT, accounted)),
-        ({"noise": "units", **SMALL}, (*EXACT, accounted)),
+        ({"noise_on": "statistics", **SMALL}, (*EXACT, absent_words, contribution, accounted)),
+        ({"noise_on": "statistics", "sampling_rate": 0.5, **SMALL}, (*EXACT, accounted)),
+        ({"noise_on": "units", **SMALL}, (*EXACT, accounted)),
     ],
     "VIPSLDA": [
         *(

@@ -67,9 +67,11 @@ class GibbsEStep:
         alpha, beta = self.priors(round_)
         alpha = alpha.astype(np.float32)
         if self._first_expected is not None and round_ >= self._first_expected:
-            topics = None if self._tokens is None else self._tokens.topics
-            self._tokens = self._sum = None  # they will not be needed again
-            return self._expected.collect(table, alpha, beta, topics)
+            if self._tokens is not None:
+                topics, self._tokens, self._sum = self._tokens.topics, None, None  # they will not be needed again
+                self._expected.start(topics)
+                del topics
+            return self._expected.collect(table, alpha, beta)
         self._tokens.sweep(
             table, alpha, beta, self_count, self._n_sweeps, key, round_, active, n_threads, first_document=self._first
         )

@@ -38,9 +38,11 @@ class ListedEStep:
         active = None if active is None else active[self._unit]
         table, (alpha, beta) = query.table, self._priors(round_)
         if self._first_expected is not None and round_ >= self._first_expected:
-            topics = None if self._tokens is None else self._tokens.topics
-            self._tokens = None  # it will not be needed again
-            return self._expected.collect(table, alpha, beta, topics)
+            if self._tokens is not None:
+                topics, self._tokens = self._tokens.topics, None  # it will not be needed again
+                self._expected.start(topics)
+                del topics
+            return self._expected.collect(table, alpha, beta)
         table = sp.csr_array(table)
         self._tokens.sweep(
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, alpha.astype(np.float32), beta,

@@ -31,10 +31,13 @@ class ExpectedTopics:
     def __init__(self, X, n_topics, n_threads):
         self._X, self._n_topics, self._n_threads, self._counts = X, n_topics, n_threads, None
 
-    def collect(self, table, alpha, beta, topics=None):
-        """Return the sums that `expected_table` makes the next table of; tokens have `topics` at first."""
+    def start(self, topics):
+        """Begin with the topics that tokens have, unless it goes on from what was restored."""
         if self._counts is None:
             self._counts = self._start(topics)
+
+    def collect(self, table, alpha, beta):
+        """Return the sums that `expected_table` makes the next table of."""
         return self._counts.collect(table, alpha.astype(np.float32), beta, self._n_threads)
 
     def _start(self, topics, resumed=None):

@@ -94,6 +94,7 @@ class ExactTables(Tables):
         self._counts = sp.csr_array(shape, dtype=np.int32) if lists else np.zeros(shape, np.int32)
         self._mean = MeanTable(shape, plan.n_rounds, lists) if first_expected is None else None
         self._priors, self._first_expected, self._lists = priors, first_expected, lists
+        self._sums = None  # the last of expected counts, whose memory the model takes
 
     def query(self):
         """Return what the next round asks, of the table or of its lists."""
@@ -113,6 +114,7 @@ class ExactTables(Tables):
         """Make the next table from exact counts, which are not copied, or from the sums of expected ones."""
         if self._first_expected is not None and round_ >= self._first_expected:
             expected_table(exact, self._counts, *self._priors(round_))
+            self._sums = exact
             return
         self._counts = sp.csr_array(exact) if self._lists else exact
         if self._mean is not None:
@@ -126,7 +128,8 @@ class ExactTables(Tables):
         counts, n = (self._counts, 1) if self._mean is None else (self._mean.sum, self._mean.n)
         if sp.issparse(counts):
             return self._mean.value.T.toarray(order="C").T
-        model = np.empty(counts.shape[::-1])
+        room, self._sums = np.empty(counts.size) if self._sums is None else self._sums.reshape(-1), None
+        model = room[: counts.size].reshape(counts.shape[::-1])
         for first in range(0, len(counts), TURNED):
             np.divide(counts[first : first + TURNED].T, np.float64(n), out=model[:, first : first + TURNED])
         return model.T

@@ -64,8 +64,8 @@ from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._checkpoint import interrupted
 from skdplda.rounds._guarantee import rounds_guarantee, told_of_fit
 from skdplda.rounds._loop import Tables, converse, rounds_of
+from skdplda.rounds._plans import BudgetPlan, NoisePlan
 from skdplda.rounds._queries import TopicWordCounts
-from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
 
@@ -406,7 +406,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         y : ignored
         groups : array-like of shape (n_documents,), default=None
             The user of each document: the guarantee then is for all documents of one user together. Not for
-            `PCTD(noise="units")`.
+            `PCTD(noise_on="units")`.
         transcript : path-like, default=None
             A new file for the noisy answers, of which `from_transcript` makes other models. Only with noise, in rounds.
 

@@ -41,8 +41,8 @@ from skdplda.priors._shrinkage import shrink_frequencies, shrink_ratios
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND
 from skdplda.rounds._held_out import together
 from skdplda.rounds._loop import Ask
+from skdplda.rounds._plans import BudgetPlan, growing
 from skdplda.rounds._queries import ENOUGH_VOTES, normalized_rows
-from skdplda.rounds._spending import BudgetPlan, growing
 from skdplda.rounds._tables import signal_to_noise
 
 # CENTRE_SHARE, ROUNDS, RATIO and BELIEVED were chosen on Enron, KOS and news, without a row that is kept; part

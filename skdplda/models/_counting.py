@@ -6,7 +6,7 @@ from skdplda.exact._loop import answer_exactly
 from skdplda.privacy import Randomness, Spending, check_epsilon
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Ask, converse
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds._plans import NoisePlan
 
 
 def counting_plan(epsilon):

@@ -34,59 +34,59 @@ RESERVE = 2.0**-6
 class HybridPlan:
     """Noise and draws of every sweep, known before any data are.
 
-    `noise` is one of `skdplda.privacy.MECHANISMS`; `scale` that of the noise in a cell, in tokens, 0 for none; `eta`
-    the range of a draw's log-ratio between any two words, inf for no bound.
+    `mechanism` is one of `skdplda.privacy.MECHANISMS`; `scale` that of the noise in a cell, in tokens, 0 for none;
+    `eta` the range of a draw's log-ratio between any two words, inf for no bound.
     """
 
-    noise: str
+    mechanism: str
     scale: float
     eta: float
     n_sweeps: int
 
     def __post_init__(self):
-        mechanism_of(self.noise)
+        mechanism_of(self.mechanism)
 
     @property
     def law(self):
         """The mechanism, as an object."""
-        return mechanism_of(self.noise)
+        return mechanism_of(self.mechanism)
 
     @classmethod
-    def calibrate(cls, epsilon, delta, n_sweeps, share, eta=None, noise=None):
+    def calibrate(cls, epsilon, delta, n_sweeps, share, eta=None, mechanism=None):
         """Return the plan that spends a total budget; an `epsilon` of inf has neither noise nor bound.
 
-        With delta=0 composition is basic, else zCDP; a `noise` of None is "laplace" then, else "gaussian". `share` is
-        the tables' part of the budget: of epsilon with delta=0, of rho otherwise. With a given range `eta` the tables
-        get what it leaves, and `share` is not used. ValueError if the draws of the given range cost more than the
-        budget, or the noise more than the theorem assumes.
+        With delta=0 composition is basic, else zCDP; a `mechanism` of None is "laplace" then, else "gaussian". `share`
+        is the tables' part of the budget: of epsilon with delta=0, of rho otherwise. With a given range `eta` the
+        tables get what it leaves, and `share` is not used. ValueError if the draws of the given range cost more than
+        the budget, or the noise more than the theorem assumes.
         """
-        noise = noise or ("gaussian" if delta else "laplace")
-        law = mechanism_of(noise)
+        mechanism = mechanism or ("gaussian" if delta else "laplace")
+        law = mechanism_of(mechanism)
         if law.has_delta and not delta:
             raise ValueError(
-                f"mechanism={noise!r} has no pure epsilon, which delta=0 asks for; use {pure_mechanisms()}, or a delta"
-                " above 0."
+                f"mechanism={mechanism!r} has no pure epsilon, which delta=0 asks for; use {pure_mechanisms()}, or a"
+                " delta above 0."
             )
         if math.isinf(epsilon):
-            return cls(noise, 0.0, math.inf if eta is None else eta, n_sweeps)
+            return cls(mechanism, 0.0, math.inf if eta is None else eta, n_sweeps)
         total = _largest_rho(epsilon, delta * (1 - RESERVE)) if delta else epsilon
         each = total / n_sweeps * (1 - 1e-9)  # below what rounding may add
         if eta is None:
             eta = _range_of(0.0, (1 - share) * each) if delta else (1 - share) * each
         spent = _rho(eta) if delta else eta
         if spent >= each:
-            least = cls(noise, math.inf, eta, n_sweeps).epsilon(delta)
+            least = cls(mechanism, math.inf, eta, n_sweeps).epsilon(delta)
             raise ValueError(
                 f"epsilon={epsilon:g} does not pay for {n_sweeps} sweeps whose draws have the range {eta:.4g}: they"
                 f" cost {least:.4g} even without a table. Raise epsilon, or lower count_clip, or max_iter."
             )
         # a table of noise multiplier m is to be (1 / m)-private, or (1 / (2 m^2))-concentrated
         left, moved = each - spent, MOVED[law.norm]
-        plan = cls(noise, 1 / math.sqrt(left / (moved / 2)) if delta else math.sqrt(moved) / left, eta, n_sweeps)
+        plan = cls(mechanism, 1 / math.sqrt(left / (moved / 2)) if delta else math.sqrt(moved) / left, eta, n_sweeps)
         if epsilon_of(plan.event(draws_pure=not delta), delta) > epsilon:
             raise ValueError(
-                f"mechanism={noise!r} costs more than the theorem on hybrid sweeps assumes of a noise multiplier; use"
-                " mechanism=None."
+                f"mechanism={mechanism!r} costs more than the theorem on hybrid sweeps assumes of a noise multiplier;"
+                " use mechanism=None."
             )
         return plan
 
@@ -108,7 +108,7 @@ class HybridPlan:
     @property
     def deviation(self):
         """Standard deviation of the noise in a cell, in tokens."""
-        if self.noise != "laplace" or self.noiseless:
+        if self.mechanism != "laplace" or self.noiseless:
             return self.law.deviation * self.scale
         return math.sqrt(2 * exp(-1 / self.scale)) / -expm1(-1 / self.scale)  # at small scales, too
 
@@ -118,12 +118,12 @@ class HybridPlan:
         return self.eta >= LEAST_RANGE
 
     @classmethod
-    def enough(cls, epsilon, delta, n_sweeps, share, noise=None):
+    def enough(cls, epsilon, delta, n_sweeps, share, mechanism=None):
         """Return a total, near the least above `epsilon`, whose plan `can_learn`; None if there is none."""
 
         def lacks(total):
             try:
-                return not cls.calibrate(total, delta, n_sweeps, share, noise=noise).can_learn
+                return not cls.calibrate(total, delta, n_sweeps, share, mechanism=mechanism).can_learn
             except ValueError:
                 return True
 
@@ -178,7 +178,7 @@ def shortfall(plan, delta, total=None, share=None, prior=None):
     elif total is None:
         use = f"inherent_epsilon={LEAST_RANGE}"
     else:
-        enough = HybridPlan.enough(total, delta, plan.n_sweeps, share, plan.noise)
+        enough = HybridPlan.enough(total, delta, plan.n_sweeps, share, plan.mechanism)
         use = None if enough is None else f"epsilon={_up(enough):g}"
         other = "fewer sweeps (max_iter)"
     advice = [part for part in (f"at least {use}" if use else "", other) if part]

@@ -97,7 +97,7 @@ class DelayedCountSweeps:
         self.table = self._counts
         if not self._plan.noiseless:
             scale = self._spending.take()
-            key = self._randomness.noise(self._n, self._plan.noise, scale, self._counts)
+            key = self._randomness.noise(self._n, self._plan.mechanism, scale, self._counts)
             noise = self._plan.draw(scale, self._shape, key, self._n_threads)
             self.table = self._counts + noise
             observe("sweep", weights=weights, rate=rate, alpha=self._alpha, topics=self.topics, noisy=self.table)

@@ -37,7 +37,7 @@ from skdplda.privacy import Spending, seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import rounds_of
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds._plans import NoisePlan
 from skdplda.semantics import UnitMatrix
 
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 35  # with noise as PrivateCGSLDA; without, the 35 iterations of Shi et al. (2019)
@@ -60,10 +60,10 @@ class PCTD(BaseRoundsModel):
     n_components : int, default=10
         Number of topics. Affects privacy: no.
     epsilon : float, default=5.0
-        Privacy loss of the whole fit, for what `noise` protects. `inf` is EM without noise. Affects privacy: yes.
+        Privacy loss of the whole fit, for what `noise_on` protects. `inf` is EM without noise. Affects privacy: yes.
     delta : float, default=1e-5
         Probability that the loss exceeds epsilon. Affects privacy: yes.
-    noise : {"statistics", "units"}, default="statistics"
+    noise_on : {"statistics", "units"}, default="statistics"
         What gets noise. "statistics": the topic-word sums of each round, for a document, or a user with `groups`;
         proven. "units": the count of every vocabulary word in every unit, once, then EM on what the counts probably
         were, for one word replaced by another in its unit; proven. The curator could publish the noisy counts; it takes
@@ -149,7 +149,7 @@ class PCTD(BaseRoundsModel):
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
         "prior": PUBLIC_PRIOR,
-        "noise": [StrOptions({"statistics", "units"})],
+        "noise_on": [StrOptions({"statistics", "units"})],
         "similarity": ["sparse matrix", "array-like", None],
         "tau": [Interval(Real, 0, 1e6, closed="both")],
         "local_updates": [Interval(Integral, 1, None, closed="left"), None],
@@ -162,7 +162,7 @@ class PCTD(BaseRoundsModel):
         *,
         epsilon: float = 5.0,
         delta: float = 1e-5,
-        noise: Literal["statistics", "units"] = "statistics",
+        noise_on: Literal["statistics", "units"] = "statistics",
         similarity: Matrix | None = None,
         tau: float = 0.3,
         max_iter: int | None = None,
@@ -180,7 +180,7 @@ class PCTD(BaseRoundsModel):
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
-        self.noise = noise
+        self.noise_on = noise_on
         self.similarity = similarity
         self.tau = tau
         self.max_iter = max_iter
@@ -233,9 +233,9 @@ class PCTD(BaseRoundsModel):
 
     def _read(self, X, groups, plan, randomness):
         if shards_of(X) is not None:
-            if self.noise != "statistics" or self._exact(plan):
+            if self.noise_on != "statistics" or self._exact(plan):
                 raise ValueError(
-                    "X must be on this machine, unless noise='statistics' and epsilon is finite: other fits add up"
+                    "X must be on this machine, unless noise_on='statistics' and epsilon is finite: other fits add up"
                     " floating point numbers, and their last digits would depend on the number of workers."
                 )
             data = super()._read(X, groups, plan, randomness)
@@ -247,13 +247,13 @@ class PCTD(BaseRoundsModel):
                     " SemanticUnitVectorizer to keep words together.",
                     UserWarning,
                 )
-                statistics = self.noise == "statistics"
+                statistics = self.noise_on == "statistics"
                 X = UnitMatrix.from_counts(shortened(X)) if statistics else shuffled_segments(X, randomness)
             elif len(X.checked()) == 0 or X.shape[1] == 0:
                 raise ValueError(f"X must have documents and words; got shape {X.shape}.")
             else:
                 self._set_columns(X.shape[1], words_of(X))
-                X = shortened(X) if self.noise == "statistics" else X
+                X = shortened(X) if self.noise_on == "statistics" else X
             units = None if groups is None else check_groups(groups, len(X))
             contents = X.start, X.counts.indptr, X.counts.indices, X.counts.data, *(units or ())
             data = TrainingData(X, units, groups is not None, contents, self._vocabulary())
@@ -287,24 +287,24 @@ class PCTD(BaseRoundsModel):
         """Return the noise of the fit, from the parameters alone."""
         self._doc_topic_prior()
         self._topic_word_prior()
-        self._check_prior(self.noise == "statistics" and self.sampling_rate == 1)
-        if self.noise == "statistics":
+        self._check_prior(self.noise_on == "statistics" and self.sampling_rate == 1)
+        if self.noise_on == "statistics":
             rounds = self.max_iter or (PRIVATE_ROUNDS if np.isfinite(self.epsilon) else EXACT_ROUNDS)
             return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, self.sampling_rate)
         if self.sampling_rate < 1:
-            raise ValueError(f"sampling_rate must be 1.0 for noise={self.noise!r}; got {self.sampling_rate!r}.")
+            raise ValueError(f"sampling_rate must be 1.0 for noise_on={self.noise_on!r}; got {self.sampling_rate!r}.")
         if self.checkpoint is not None:
-            raise ValueError(f"checkpoint must be None for noise={self.noise!r}: this form runs in one piece.")
+            raise ValueError(f"checkpoint must be None for noise_on={self.noise_on!r}: this form runs in one piece.")
         return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, 1, 1.0)
 
     def _guarantee(self, unit, plan):
-        if unit == "user" and self.noise != "statistics":
+        if unit == "user" and self.noise_on != "statistics":
             raise ValueError(
-                f"groups must be None for noise={self.noise!r}, which protects single words; got groups."
-                " noise='statistics' protects all documents of a user."
+                f"groups must be None for noise_on={self.noise_on!r}, which protects single words; got groups."
+                " noise_on='statistics' protects all documents of a user."
             )
         public = () if self.similarity is None else (SIMILARITY,)
-        if self.noise == "statistics":
+        if self.noise_on == "statistics":
             guarantee = rounds_guarantee(
                 plan,
                 unit,
@@ -320,10 +320,10 @@ class PCTD(BaseRoundsModel):
         return seeded_guarantee(guarantee, self.random_state)
 
     def _uses_prior(self, plan):
-        return self.noise == "statistics" and not plan.noiseless
+        return self.noise_on == "statistics" and not plan.noiseless
 
     def _prior_mass(self):
-        return np.inf if np.isinf(self.epsilon) or self.noise != "statistics" else PRIOR_MASS
+        return np.inf if np.isinf(self.epsilon) or self.noise_on != "statistics" else PRIOR_MASS
 
     def _settings(self, bounded, n_updates):
         """Return the parameters that all E-steps have."""
@@ -337,15 +337,15 @@ class PCTD(BaseRoundsModel):
 
     def _make_tables(self, plan, randomness, data):
         shape, similarity = (data.n_words, self.n_components), self._similarity(data.n_words)
-        if self.noise == "statistics" and not self._exact(plan):
+        if self.noise_on == "statistics" and not self._exact(plan):
             return ConsistentTables(shape, plan, randomness.table_key, similarity, self.tau, data.prior)
         return LastTable(shape, randomness.table_key, similarity, self.tau)
 
     def _in_rounds(self):
-        return self.noise == "statistics"
+        return self.noise_on == "statistics"
 
     def _run(self, plan, guarantee, randomness, data, charge, callback):
-        if self.noise == "statistics":
+        if self.noise_on == "statistics":
             return super()._run(plan, guarantee, randomness, data, charge, callback)
         charge.charge(uuid4().hex)
         documents, e_step = self._noisy(plan, randomness, data.documents)
@@ -365,11 +365,11 @@ class PCTD(BaseRoundsModel):
 
     def _set_fitted(self, guarantee, components_, **attributes):
         super()._set_fitted(guarantee, components_, **attributes)
-        if self.noise == "units" and np.isfinite(self.epsilon) and np.ptp(components_) == 0:
+        if self.noise_on == "units" and np.isfinite(self.epsilon) and np.ptp(components_) == 0:
             warn(
                 f"no word stands out of noise of standard deviation {self._plan().multipliers[0] * TOKEN_L2:.3g} on"
-                " each count: the topics are noise. Use noise='statistics', or a larger epsilon, a smaller vocabulary"
-                " or longer units.",
+                " each count: the topics are noise. Use noise_on='statistics', or a larger epsilon, a smaller"
+                " vocabulary or longer units.",
                 UserWarning,
             )
 

@@ -47,8 +47,8 @@ from skdplda.privacy import (
 from skdplda.rounds._adaptive import GAMMA_SHAPE
 from skdplda.rounds._bounds import NORM_BOUND, shortened
 from skdplda.rounds._loop import converse, rounds_of
+from skdplda.rounds._plans import NoisePlan
 from skdplda.rounds._prices import BOUND_IN_TOKENS, VariationalPrice
-from skdplda.rounds._spending import NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
 

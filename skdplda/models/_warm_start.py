@@ -14,7 +14,7 @@ from skdplda.priors._public import RESERVED, PublicPrior, WordPrior
 from skdplda.privacy import Randomness, Status, is_guessable_seed
 
 
-def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | None = None) -> Any:
+def warm_started(estimator: Any, earlier: Any, *, feature_names: Sequence[str] | None = None) -> Any:
     """Make an estimator start from the topics of an earlier model, which then keep their numbers.
 
     For months, regions or versions of a corpus. What was released is public, so that it costs nothing here; that the
@@ -29,7 +29,7 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
     earlier : fitted or released model
         Of as many topics, and of the same columns, with a proven guarantee of finite epsilon: what is started from is
         told again by what starts. In an experiment both may have a seed that can be guessed: nothing is proven then.
-    vocabulary : sequence of str of shape (n_words,), default=None
+    feature_names : sequence of str of shape (n_words,), default=None
         Words of the columns, for estimators whose `prior` is a `PublicPrior`. None: those of the earlier model.
 
     Returns
@@ -78,7 +78,7 @@ def warm_started(estimator: Any, earlier: Any, *, vocabulary: Sequence[str] | No
         rounds = 1 if estimator.max_iter is None else estimator.max_iter
         found = {"init": np.array(earlier.cluster_centers_), "centre": np.array(earlier.centre_), "max_iter": rounds}
         return clone(estimator).set_params(**found)
-    return clone(estimator).set_params(prior=_prior(estimator.prior, earlier, vocabulary))
+    return clone(estimator).set_params(prior=_prior(estimator.prior, earlier, feature_names))
 
 
 def _check_paid(earlier, seed):
@@ -106,13 +106,13 @@ def _check_paid(earlier, seed):
     )
 
 
-def _prior(own, earlier, vocabulary):
+def _prior(own, earlier, feature_names):
     """Return the topics and frequencies of an earlier model, with the vectors of a prior, as a `WordPrior`."""
     topics = np.asarray(earlier.topic_word_, np.float64)
     if isinstance(own, PublicPrior):
-        if vocabulary is None and earlier._vocabulary() is None:
-            raise ValueError("vocabulary must have the words of the columns: the prior is a PublicPrior.")
-        own = own.for_words([str(word) for word in earlier._names_of_words(vocabulary)])
+        if feature_names is None and earlier._vocabulary() is None:
+            raise ValueError("feature_names must have the words of the columns: the prior is a PublicPrior.")
+        own = own.for_words([str(word) for word in earlier._names_of_words(feature_names)])
     sizes = earlier._topic_sizes()
     sizes = np.full(len(topics), 1 / len(topics)) if sizes is None else sizes
     frequencies = matmul(sizes / total(sizes), topics)

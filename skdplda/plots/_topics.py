@@ -26,7 +26,7 @@ class TopWordsDisplay:
         Their probabilities.
     topic_names : sequence of str of shape (n_topics,)
         Titles. Topics are never renumbered.
-    noise : array-like of bool of shape (n_topics, n_words), default=None
+    is_noise : array-like of bool of shape (n_topics, n_words), default=None
         Which words do not stand out of the noise. None: not known.
     title : str, default=None
         Of the figure that `plot` makes.
@@ -52,8 +52,8 @@ class TopWordsDisplay:
     3
     """
 
-    def __init__(self, *, words, weights, topic_names, noise=None, title=None):
-        self.noise = noise
+    def __init__(self, *, words, weights, topic_names, is_noise=None, title=None):
+        self.is_noise = is_noise
         self.title = title
         self.words = words
         self.weights = weights
@@ -118,7 +118,7 @@ class TopWordsDisplay:
             words=words[chosen],
             weights=weights[chosen],
             topic_names=names[chosen],
-            noise=noise[chosen],
+            is_noise=noise[chosen],
             title=titled("Top words", estimator),
         )
         return display.plot(ax=ax, n_columns=n_columns)
@@ -147,7 +147,8 @@ class TopWordsDisplay:
         """
         from matplotlib import pyplot as plt
 
-        noise = np.zeros(np.shape(self.words), dtype=bool) if self.noise is None else np.asarray(self.noise, dtype=bool)
+        noise = np.asarray(False if self.is_noise is None else self.is_noise, dtype=bool)
+        noise = np.broadcast_to(noise, np.shape(self.words))
         words, weights = np.asarray(self.words, dtype=object), np.asarray(self.weights, dtype=float)
         n_topics, n_words = words.shape
         n_columns = min(n_columns or 5, n_topics)

@@ -231,9 +231,9 @@ def _can_be_drawn(plan):
     return max(plan.scales) <= min(most, LARGEST_SCALE)
 
 
-def most_units(mechanism: str) -> int | None:
-    """Return how many units a mechanism takes, whose roundings add up; None: any number."""
-    return MOST_UNITS_REROUTED if mechanism in REROUTED else MOST_UNITS if mechanism == "policy_gaussian" else None
+def most_units(method: str) -> int | None:
+    """Return how many units a method takes, whose roundings add up; None: any number."""
+    return MOST_UNITS_REROUTED if method in REROUTED else MOST_UNITS if method == "policy_gaussian" else None
 
 
 def epsilon_needed(n_units: int, n_words: int, plan_of: Callable[[float], PartitionPlan]) -> float:
@@ -253,13 +253,13 @@ def epsilon_needed(n_units: int, n_words: int, plan_of: Callable[[float], Partit
     return epsilons[first] if first < len(epsilons) else math.inf
 
 
-def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part):
-    rounds = ROUNDS[mechanism]
+def _plan_rounds(method, law, epsilon, delta, slack, max_items, cutoff, part):
+    rounds = ROUNDS[method]
     shares, deltas = np.array(rounds.shares), np.array(rounds.deltas or rounds.shares)
     spent = part * (delta / 2 if law.has_delta else delta)
     multipliers, event = law.calibrate(epsilon, delta / 2, shares, part)
     grid, sensitivity = NORM_BOUND, 1.0
-    if mechanism in REROUTED:
+    if method in REROUTED:
         grid = 2 ** min(REROUTED_GRID, 49 - math.frexp(max(multipliers))[1])  # the sampler's largest scale is 2**50
         # what a unit sends on is rounded, by less than 2 a word, on both data sets
         sensitivity = 1 + 4 * (MOST_UNITS_REROUTED + 1) * math.sqrt(MOST_ADAPTIVE) / grid
@@ -268,7 +268,7 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     if rounds.tilt is not None:
         tilts = np.cumprod([1.0] + [rounds.tilt] * (len(scales) - 1)).tolist()
         coefficients = tuple(grid / scale * (grid / scale) * tilt for scale, tilt in zip(scales, tilts, strict=True))
-    plan = PartitionPlan(mechanism, max_items, grid, law.name, scales, (), (), 0, event, spent, coefficients)
+    plan = PartitionPlan(method, max_items, grid, law.name, scales, (), (), 0, event, spent, coefficients)
     deviations = plan.mean.deviations if coefficients else scales
     floors = tuple(
         -np.inf if f is None else f * law.deviation * float(scale)
@@ -278,20 +278,20 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     left = (spent - slack) / OUTWARDS
     thresholds = tuple(_threshold(plan, i, left * share) for i, share in enumerate(deltas / total(deltas)))
     # no weight is sent on from a word that is not far above the last threshold; above what one unit gives
-    cap = max(grid, math.ceil(min(thresholds[-1] + cutoff * scales[-1], HIGHEST_CAP))) if mechanism in REROUTED else 0
+    cap = max(grid, math.ceil(min(thresholds[-1] + cutoff * scales[-1], HIGHEST_CAP))) if method in REROUTED else 0
     return replace(plan, thresholds=thresholds, cap=cap)
 
 
-def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
+def _plan_policy(method, law, epsilon, delta, slack, max_items, cutoff):
     spent = delta / 2 if law.has_delta else delta
     multiplier = law.multiplier(epsilon, delta / 2, 1)
     event, grid, scale = law.event(multiplier), NORM_BOUND, multiplier * NORM_BOUND
-    if mechanism == "policy_gaussian":
+    if method == "policy_gaussian":
         grid = 2 ** min(FINE_GRID, 49 - math.frexp(multiplier)[1])  # the sampler's largest scale is 2**50
         # each rounded step is off by at most 2 sqrt(max_items), on both data sets, and no later step widens the gap
         sensitivity = 1 + 4 * MOST_UNITS * math.sqrt(max_items) / grid
         scale = multiplier * sensitivity * grid
-    plan = PartitionPlan(mechanism, max_items, grid, law.name, (scale,), (), (), 0, event, spent)
+    plan = PartitionPlan(method, max_items, grid, law.name, (scale,), (), (), 0, event, spent)
     return plan.judged(_threshold(plan, 0, (spent - slack) / OUTWARDS), cutoff)
 
 
@@ -312,16 +312,16 @@ def _threshold(plan, round_, delta):
 
 
 @lru_cache(maxsize=16)
-def _new_weights(mechanism, grid, most):
+def _new_weights(method, grid, most):
     """Return the most that 1, ..., `most` new words of one unit can get: the first of them, and each other one."""
     n = np.arange(1, most + 1)
-    if mechanism == "truncated_geometric":
+    if method == "truncated_geometric":
         return np.ones(most), np.ones(most)
-    if mechanism == "item_frequency":
+    if method == "item_frequency":
         return np.full(most, grid), np.zeros(most)  # the cap is above: the first word takes all that is left
-    if mechanism == "policy_laplace":
+    if method == "policy_laplace":
         share = np.minimum(grid, grid // n + 1)
-    elif mechanism in REROUTED:
+    elif method in REROUTED:
         share = _rerouted_weights(grid, most)
     else:
         share = np.array([equal_share(grid, k) for k in n.tolist()])

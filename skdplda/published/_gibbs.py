@@ -142,7 +142,7 @@ class BaseSequentialLDA(BaseTopicModel):
         return fit_published(
             X,
             self.n_components,
-            mechanism=form,
+            form=form,
             epsilon=self._claimed_epsilon(),
             doc_topic_prior=alpha,
             topic_word_prior=beta,

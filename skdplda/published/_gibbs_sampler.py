@@ -94,7 +94,7 @@ def fit_published(
     X,
     n_components,
     *,
-    mechanism,
+    form,
     epsilon=np.inf,
     doc_topic_prior,
     topic_word_prior,
@@ -105,7 +105,7 @@ def fit_published(
 ):
     """Fit LDA by sequential collapsed Gibbs sampling with a published form of privacy.
 
-    X has whole counts, `n_components` is below 65,536, and `mechanism` is a row of `ALL`: "inherent" is Algorithm 2 of
+    X has whole counts, `n_components` is below 65,536, and `form` is a row of `ALL`: "inherent" is Algorithm 2 of
     [1]_, whose monitor removes as many tokens as the longest document has at its document level; it does not use
     `epsilon`. "laplace-first" and "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its Algorithm 1,
     where `count_clip` is called C; "laplace-last" is that of [3]_, with one more sweep, and
@@ -136,28 +136,28 @@ def fit_published(
     rng = np.random.default_rng(seed)
     key = int(rng.integers(2**64, dtype=np.uint64))
     state = _SequentialState(X, n_components, doc_topic_prior, topic_word_prior, rng)
-    form, kernel, arguments, rows = ALL[mechanism], sequential_sweep, (), []
-    if form.monitored:
+    published, kernel, arguments, rows = ALL[form], sequential_sweep, (), []
+    if published.monitored:
         kernel, losses = sequential_sweep_monitored, np.zeros((2, len(state.words)))
         arguments = np.diff(state.doc_ptr).max(initial=0), *losses
-    elif form.clipped:
+    elif published.clipped:
         arguments = (count_clip,)
     for i in range(max_iter):
-        if form.noise and (i == 0 or not form.first_only):
-            state.add_noise(form.noise / epsilon, rng, form.on_documents, form.fresh)
+        if published.noise and (i == 0 or not published.first_only):
+            state.add_noise(published.noise / epsilon, rng, published.on_documents, published.fresh)
         seen = None if observer is None else state.word_topic.copy()
         rows.append(state.sweep(kernel, key, i, *arguments))
         if observer is not None:
             observer(seen, state.topics.copy())
-    if form.fresh:
+    if published.fresh:
         state.count()
-    if form.noise_of_last:
-        noise = laplace(rng, form.noise_of_last / epsilon, (2, len(state.words)))
-        state.sweep(sequential_sweep, key, max_iter, np.inf, *noise, form.rescaled)
+    if published.noise_of_last:
+        noise = laplace(rng, published.noise_of_last / epsilon, (2, len(state.words)))
+        state.sweep(sequential_sweep, key, max_iter, np.inf, *noise, published.rescaled)
     return PublishedFit(
         word_topic=np.ascontiguousarray(state.word_topic.T),
-        monitor=_history(rows) if form.monitored else None,
-        n_iter=max_iter + bool(form.noise_of_last),
+        monitor=_history(rows) if published.monitored else None,
+        n_iter=max_iter + bool(published.noise_of_last),
     )
 
 

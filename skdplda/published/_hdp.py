@@ -51,9 +51,9 @@ class PublishedHDPLDA(BaseHybridLDA):
         Called epsilon_L in [1]_: of one sweep's noise, of scale 2 / epsilon_L on the topic-word counts. `inf`: no
         noise. Affects privacy: yes, but it bounds nothing.
     noise_on : {"counts", "copy"}, default="counts"
-        Algorithm 1 of [1]_ writes the noise of each sweep into the running counts, where it adds up. Algorithm 3, its
-        attack, records a noisy copy: "copy" draws from exact counts with new noise in each sweep, and the model is
-        made of exact counts. Affects privacy: yes, but neither bounds anything.
+        What gets noise. "counts": the running counts in each sweep, where it adds up, as Algorithm 1 of [1]_ says.
+        "copy": a copy of them, new in each sweep, as its Algorithm 3, an attack, records; draws and the model are of
+        exact counts then. Affects privacy: yes, but neither bounds anything.
     inherent_epsilon : float or None, default=None
         Called epsilon_I in [1]_: of the draws of one sweep, 2 ln(1 + C / beta). Affects privacy: yes, but it bounds
         nothing.
@@ -165,7 +165,7 @@ class PublishedHDPLDA(BaseHybridLDA):
         found = fit_published(
             X,
             self.n_components,
-            mechanism="hybrid-fresh" if self.noise_on == "copy" else "hybrid",
+            form="hybrid-fresh" if self.noise_on == "copy" else "hybrid",
             epsilon=2 / plan.scale if plan.scale else math.inf,
             doc_topic_prior=self._doc_topic_prior(),
             topic_word_prior=beta,

@@ -17,7 +17,7 @@ from skdplda.models._pctd import EXACT_ROUNDS, EXACT_UPDATES, PCTD
 from skdplda.models._pctd_guarantee import COMMON, CUT, SIMILARITY
 from skdplda.privacy import PrivacyGuarantee, calibrate_gaussian, epsilon_of, gaussian_event, seeded_guarantee
 from skdplda.published._pctd_noise import NoisySegmentEStep
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds._plans import NoisePlan
 
 REFERENCE = "Shi et al. (2019), Semantic Consistent Topic Discovery with Differential Privacy, Algorithm 1"
 CLAIMED = {
@@ -85,7 +85,7 @@ class PublishedPCTD(PCTD):
     """
 
     # What the form has no choice of: the hooks of the base read it.
-    noise, sampling_rate, prior, checkpoint = "units-each-iteration", 1.0, None, None
+    noise_on, sampling_rate, prior, checkpoint = "units-each-iteration", 1.0, None, None
     _seeded_as = "PCTD"
 
     _parameter_constraints = {  # noqa: RUF012
@@ -194,7 +194,7 @@ class PublishedPCTD(PCTD):
         super()._warn(plan, guarantee, n_words)
         warn(
             f"{type(self).__name__} is the published form: {CLAIMED[self.noise_support]} Use PCTD for a guarantee that"
-            " holds for documents, or PCTD(noise='units') for words.",
+            " holds for documents, or PCTD(noise_on='units') for words.",
             PrivacyLeakWarning,
         )
 

@@ -11,7 +11,7 @@ from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._vips import VIPSLDA
 from skdplda.privacy import check_delta, check_epsilon, epsilon_of, finite_noise, gaussian_event, least
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds._plans import NoisePlan
 
 CLAIMED_ACCOUNTINGS = ("zcdp", "advanced", "linear")
 FIXED = ("learning_method", "max_visits", "prior")  # parameters of the base that the form has no choice of

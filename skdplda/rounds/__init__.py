@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from skdplda.rounds._adaptive import least_total
     from skdplda.rounds._bounds import NORM_BOUND, Bounded, Contributions
     from skdplda.rounds._loop import Ask, EStep, RoundReport, Tables
+    from skdplda.rounds._plans import BudgetPlan, NoisePlan
     from skdplda.rounds._prices import FORGET, GibbsPrice, VariationalPrice
     from skdplda.rounds._queries import Query, TopicWordCounts
-    from skdplda.rounds._spending import BudgetPlan, NoisePlan
 
 __all__ = [
     "Ask",
@@ -38,7 +38,7 @@ _PLACES = {
     "rounds._loop": ("Ask", "EStep", "RoundReport", "Tables"),
     "rounds._prices": ("FORGET", "GibbsPrice", "VariationalPrice"),
     "rounds._queries": ("Query", "TopicWordCounts"),
-    "rounds._spending": ("BudgetPlan", "NoisePlan"),
+    "rounds._plans": ("BudgetPlan", "NoisePlan"),
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from skdplda._arithmetic import total
 from skdplda.privacy import MECHANISMS, PrivacyGuarantee, seeded_guarantee
 from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._spending import PRECISION_RATIO, BudgetPlan, NoisePlan, growing
+from skdplda.rounds._plans import PRECISION_RATIO, BudgetPlan, NoisePlan, growing
 
 __all__ = ["GibbsPrice", "VariationalPrice", "least_share", "planned_noise"]
 

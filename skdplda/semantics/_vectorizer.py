@@ -56,8 +56,8 @@ class SemanticUnitVectorizer(  # type: ignore[call-arg]
     skip_unknown : bool, default=True
         Whether words outside of the vocabulary, stop words among them, take no place in an n-gram: then n
         counts words of the vocabulary, as in [1]_. False cuts before it looks words up, so that another word in the
-        place of one changes no unit but its own, which `PCTD(noise="units")` needs for a guarantee about raw
-        text. Affects privacy: yes, for `noise="units"`.
+        place of one changes no unit but its own, which `PCTD(noise_on="units")` needs for a guarantee about raw
+        text. Affects privacy: yes, for `noise_on="units"`.
 
     Attributes
     ----------
