@@ -98,7 +98,8 @@ def simple_table(table):
 def told(results, match):
     """Return what a page asks of rows: `{mean TABLE COLUMN KEY=VALUE ... :FORMAT}`, or seconds, seeds, a table.
 
-    Of `KEY=A|B`, that of A and that of B, with a comma. A table has the rows of both, the columns that are named,
+    Seeds are the least number over the cells; what tells cells apart stands before the seed in a table. Of
+    `KEY=A|B`, that of A and that of B, with a comma. A table has the rows of both, the columns that are named,
     `NAME:FORMAT` where one has a format of its own, and in the format numbers that have a decimal point. With
     `across=COLUMN` it has a column for each value of that, with those of NAME:FORMAT in its cells. Without
     columns, it is that of the audits, of testers, or of how much sooner than others a fit ends.
@@ -142,8 +143,8 @@ def told_once(results, what, stem, parts):
     if what == "table":
         return (testers_table if "tester" in rows else sooner_table if "library" in rows else audit_table)(rows)
     if what == "seeds":
-        seeds = rows.groupby("corpus" if "corpus" in rows else rows["seed"].eq(""))["seed"].nunique()
-        return " to ".join(sorted({str(seeds.min()), str(seeds.max())}, key=int))
+        cells = [*rows.columns[: rows.columns.get_loc("seed")]]
+        return str(rows.groupby(cells)["seed"].nunique().min() if cells else rows["seed"].nunique())
     known = pd.to_numeric(rows["cpu s" if what == "seconds" else columns[0]]).dropna()
     if what != "seconds":
         return f"{getattr(known, what)():{form}}"
@@ -166,6 +167,13 @@ def measured(rows):
     return "; ".join(said)
 
 
+def hours(results):
+    """Return the hours of processor time that rows name: of "cpu s", or of "seconds" in a table without it."""
+    rows = [table(path) for path in sorted(results.glob("*.csv"))]
+    named = [some.get("cpu s", some.get("seconds", pd.Series(dtype=str))) for some in rows]
+    return sum(pd.to_numeric(some).sum() for some in named) / 3600
+
+
 def tables_of(text, benchmarks):
     """Return the tables that a page shows: those of the programs that it names, and of its figures."""
     programs = {path.name: path.read_text(encoding="utf-8") for path in benchmarks.rglob("*.py")}
@@ -181,6 +189,7 @@ def with_rows(text, benchmarks):
     """Return the text of a page with what it asks of rows, and a last paragraph that names their commits."""
     results, stems = benchmarks / "results", tables_of(text, benchmarks)
     text = ASKED.sub(lambda match: told(results, match), text)
+    text = text.replace("{hours}", f"{hours(results):.0f}") if "{hours}" in text else text
     if not stems:
         return text
     said = "; ".join(f"``{stem}.csv``: {measured(table(results / f'{stem}.csv'))}" for stem in stems)

@@ -110,12 +110,18 @@ def test_epsilon_is_the_total_of_a_fit(model, epsilon, frame):
 
 
 @every_model
-def test_priors_are_constants_and_never_learned_from_the_data(model):
-    """Known before there are data; nothing is inferred where None is given."""
-    prior = clone(model)._doc_topic_prior()
+@pytest.mark.parametrize("epsilon", [4.0, np.inf])
+def test_a_default_prior_is_a_constant_or_a_multiple_that_documents_vote_for(model, epsilon, frame):
+    """The two models that infer priors, if asked (test_inferred_priors.py), have the vote where None is given."""
+    local = isinstance(model, LocalPrivateLDA)
+    model = clone(model).set_params(**{"randomizer__bit_epsilon" if local else "epsilon": epsilon})
+    prior, fitted = model._doc_topic_prior(), clone(model).fit(frame)
     assert prior.shape == (3,) and (prior == prior[0]).all() and prior[0] > 0
-    if isinstance(model, PrivateCGSLDA | VIPSLDA):  # infer it from released masses, if asked: test_inferred_priors.py
+    if isinstance(model, PrivateCGSLDA | VIPSLDA):
+        assert np.isclose(fitted.doc_topic_prior_, prior * np.array([[1.0], [5.0], [25.0]])).all(axis=1).any()
+        assert not hasattr(clone(model).set_params(doc_topic_prior=0.1).fit(frame), "doc_topic_prior_")
         return
+    assert not hasattr(fitted, "doc_topic_prior_")
     with pytest.raises((ValueError, TypeError)):
         clone(model).set_params(doc_topic_prior="infer").fit(np.ones((4, 3), dtype=int))
 

@@ -244,18 +244,19 @@ def rows(monkeypatch):
 def test_a_page_takes_numbers_from_rows_and_names_their_commits(rows, tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "program.py").write_text('TABLES = [\n    Table("t", Settings, cells, measure),\n]\n')
-    table = {"corpus": list("aab"), "seed": [0, 1, 0], "x y": [1.0, 2.0, 9.0], "cpu s": [1000.4, 1.2, None]}
+    table = {"corpus": list("aab"), "seed": [0, 1, 0], "x y": [1.0, 2.0, 9.0], "cpu s": [1000.4, 9998.8, None]}
     table |= {"commit": ["c1", "c1", "c2"], "processor": ["", "", "cpu"]}
     pd.DataFrame(table).to_csv(tmp_path / "results" / "t.csv", index=False)
-    text = 'Of benchmarks/program.py: {mean t "x y" corpus=a :.2f}, {max t "x y"}; {seconds t}; {seeds t}; {mean}.'
-    said = rows.with_rows(text, tmp_path)
-    assert said.startswith("Of benchmarks/program.py: 1.50, 9; 1,002 for 2 of 3 rows; 1 to 2; {mean}.")
+    text = '{mean t "x y" corpus=a :.2f}, {max t "x y"}; {seconds t}; {seeds t}; {hours}; {mean}.'
+    said = rows.with_rows(f"Of benchmarks/program.py: {text}", tmp_path)
+    assert said.startswith("Of benchmarks/program.py: 1.50, 9; 10,999 for 2 of 3 rows; 1; 3; {mean}.")
     assert "``t.csv``: 1 measured at c2; 2 stored by c1." in said
     assert rows.with_rows("no program", tmp_path) == "no program"
     assert rows.with_rows('{mean t "x y" corpus=a|b seed=0 :.0f}', tmp_path) == "1, 9"
     wide = rows.with_rows('{table t corpus "x y":.1f across=seed corpus=b|a}', tmp_path).splitlines()
     assert [line.split() for line in wide[1:5:2]] == [["corpus", "0", "1"], ["a", "1.0", "2.0"]]
     assert wide[4].split() == ["b", "9.0"]
+    assert rows.with_rows("{seeds t corpus=a}", tmp_path) == "2"
     with pytest.raises(ValueError, match="no row fits"):
         rows.with_rows('{mean t "x y" corpus=c}', tmp_path)
 

@@ -65,8 +65,8 @@ def load_lee() -> Any:
 def load_uci_bow(docword: PathLike, vocabulary: PathLike | Sequence[str] | None = None) -> Any:
     """Load a corpus in the UCI bag-of-words format [1]_.
 
-    Three lines hold the number of documents D, of words W and of entries NNZ; each further line holds a
-    document, a word (both counted from 1) and how often the word stands in the document.
+    The first three lines contain the number of documents D, of words W and of entries NNZ; each further line a
+    document, a word (both counted from 1) and how often the word occurs in the document.
 
     Parameters
     ----------

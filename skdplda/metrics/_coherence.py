@@ -43,9 +43,9 @@ def u_mass_coherence(topics: Any, X: Matrix, *, n_words: int = 10, eps: float = 
     """UMass coherence of each topic: how often its top words share a document.
 
     For the top words v_1, ..., v_M of a topic, sum_{m=2}^M sum_{l<m} log((D(v_m, v_l) + eps) / D(v_l)), where
-    D counts the documents that hold all the given words: equation (1) of [1]_. A word that stands in no
-    document, which noisy topics do bring up, would divide by zero: its D(v_l) counts as 1. So the value is
-    always finite, and such a pair adds log(eps), that is nothing at eps=1.
+    D counts the documents that contain all the given words: equation (1) of [1]_. A word in no document, which
+    noisy topics may have, would divide by zero: its D(v_l) counts as 1. So the value is always finite, and such a
+    pair adds log(eps), which is 0 at eps=1.
 
     Parameters
     ----------

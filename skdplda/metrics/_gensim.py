@@ -280,7 +280,7 @@ def make_coherence_scorer(
         Tokenised reference documents. None takes the documents that are scored: the counts for u_mass, and
         for the others the raw texts of a pipeline, cut by its vectorizer.
     feature_names : sequence of str or None, default=None
-        Words of the model's columns. None asks the steps before the model, or its `feature_names_in_`; u_mass
+        Words of the model's columns. None: those of the steps before the model, or its `feature_names_in_`; u_mass
         without `texts` needs none.
     n_words : int, default=20
         Words per topic, at least 2; as many as gensim's `CoherenceModel` takes by default.

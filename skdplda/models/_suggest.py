@@ -21,9 +21,9 @@ class TopicSuggestion(NamedTuple):
     n_components : int
         Number of topics.
     expected_share : float
-        About which part of the gap in held-out log-perplexity, between word frequencies and topics without noise, such
-        topics will keep: within 0.2 on most corpora that were tried, too much on texts of up to 12 words, on some
-        thousand long documents and on users (doc/frontier.rst). Below 0.2, expect word frequencies.
+        Estimate of the share that such topics keep, of the gap in held-out log-perplexity between word frequencies and
+        topics without noise. It was within 0.2 on most corpora that were tried, and too large for texts of up to 12
+        words, for some thousand long documents and for users (doc/frontier.rst). Below 0.2, expect word frequencies.
     signal : float
         Mass of all documents over the noise that the whole budget leaves in a column of words.
     """

@@ -27,8 +27,8 @@ def warm_started(estimator: Any, earlier: Any, *, feature_names: Sequence[str] |
         in one round, if `max_iter` is None, as the best starts need no more. Others get a `WordPrior` of the earlier
         topics and word frequencies, with the vectors of their own `prior`.
     earlier : fitted or released model
-        Of as many topics, and of the same columns, with a proven guarantee of finite epsilon: what is started from is
-        told again by what starts. In an experiment both may have a seed that can be guessed: nothing is proven then.
+        Of as many topics, and of the same columns, with a proven guarantee of finite epsilon: a model reveals what it
+        started from. In an experiment both may have a seed that can be guessed: nothing is proven then.
     feature_names : sequence of str of shape (n_words,), default=None
         Words of the columns, for estimators whose `prior` is a `PublicPrior`. None: those of the earlier model.
 

@@ -1,8 +1,8 @@
 """Do topics explain the words of a document that they have not seen, and were not made of?
 
-Topics fit what words happen to meet in the documents that they are made of, and a word that stands in a document twice
-is no news. So each kind of word of a document is on one side of a coin, topic proportions come from one side alone,
-and from the table what the document itself has added to it is taken away.
+Topics fit words that co-occur by chance in the documents that they are estimated from, and a repeated word is no new
+evidence. So a coin assigns each distinct word of a document to one of two halves, topic proportions are inferred from
+one half alone, and the document's own contribution is subtracted from the table.
 """
 
 import numpy as np
