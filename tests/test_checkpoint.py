@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from forged_files import read_checkpoint, write_checkpoint
-from internals import Transcript, bounded_elsewhere, converse, rounds_of, whole_file
+from internals import Transcript, bounded_by_kernel, converse, rounds_of, whole_file
 from internals import adaptive as _adaptive
 from internals import embedding as _embedding
 from internals import spending as _spending
@@ -137,7 +137,7 @@ class Total(Query):
         self.total, self.shape = total, total.shape
 
     def collect(self, e_step):
-        return bounded_elsewhere(self.total, 2, np.inf)
+        return bounded_by_kernel(self.total, 2, np.inf)
 
 
 def asks(totals):

@@ -116,8 +116,8 @@ class VIPSLDA(BaseRoundsModel):
         towards its release. Affects privacy: no, the noise is calibrated to it.
     max_iter : int or None, default=None
         Rounds of topics, or steps, which divide the budget; `partial_fit` refuses more. None: with noise 2 to 20, as
-        the first releases tell (20 with samples, `max_norm` or another accounting), 50 without; for "online" two passes
-        with noise, five without. Affects privacy: no, the noise is calibrated to it.
+        the first releases decide (20 with samples or `max_norm`), 50 without; for "online" two passes with noise, five
+        without. Affects privacy: no, the noise is calibrated to it.
     sampling_rate : float or None, default=None
         Probability that a document (user) takes part in a round of `fit` (Poisson sampling). None: `batch_size` /
         `nominal_size` if given, else 1. Affects privacy: no, the noise is calibrated to it.
