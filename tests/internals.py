@@ -57,7 +57,7 @@ INTERNALS = {
     "rounds._checkpoint": "* as checkpoint",
     "rounds._held_out": "gains_of_unseen, own_parts, scaled_to_frequencies, unseen",
     "rounds._loop": "converse, rounds_of",
-    "rounds._plans": "* as spending",
+    "rounds._plans": "* as plans",
     "rounds._prices": "* as prices, LATE_SHARE, least_share, model_noise, planned_noise",
     "rounds._tables": "SmoothedTables, initial_table",
     "rounds._transcript": "Transcript",
