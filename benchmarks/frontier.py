@@ -735,8 +735,9 @@ def judge_floor(s):
 
 
 LENGTHS = (3, 5, 7, 12)  # words a document
-# A default prior that documents do not vote on; and the most likely ones of topic proportions and words.
-FIXED, INFERRED = "fixed prior", "infer"
+# A default prior that documents do not vote on; one that they do; the most likely ones of topic proportions and words,
+# which sampled topics have by default; and another library with its own defaults, 200 sweeps.
+FIXED, VOTED, INFERRED, TOMOTOPY = "fixed prior", "vote", "infer", "tomotopy"
 
 
 @cache
@@ -749,19 +750,41 @@ def cut(corpus, n_words):
 
 def short_cells():
     """Return what there is to measure: texts cut to few words, with the vote for a prior and without."""
-    found = product(SEEDS[:2], grid((KOS, NEWS), (2.0, 10.0), sizes=(1, 3, 10)), LENGTHS, ("none", FIXED))
-    exact = grid((KOS, NEWS, NIPS, ENRON), (math.inf,), sizes=(10, 50))
-    found = [*found, *product(SEEDS[:2], exact, (7, 12), ("none", FIXED, INFERRED))]
-    found = [Short(*one, seed, words=n, help=aid) for seed, one, n, aid in found]
+    found = [*product(SEEDS[:2], grid((KOS, NEWS), (2.0, 10.0), sizes=(1, 3, 10)), LENGTHS, ("none", FIXED))]
+    for model, other in zip(BOTH, (VOTED, INFERRED), strict=True):
+        exact = grid((KOS, NEWS, NIPS, ENRON, TWEETS), (math.inf,), (model,), sizes=(10, 50))
+        found += product(SEEDS[:2], exact, (7, 12), ("none", FIXED, other))
+    found += [(0, *rest, TOMOTOPY) for _, *rest, aid in found if aid == VOTED]
+    found = [Short(*one, seed, words=n, help=aid) for seed, one, n, aid in dict.fromkeys(found)]
     return [cell for cell in found if cell.topics > 1 or cell.help == "none"]
+
+
+def of_tomotopy(corpus, n_topics):
+    """Fit another library's model by its own defaults, and return the values of a row."""
+    import tomotopy
+
+    model = tomotopy.LDAModel(k=n_topics, seed=1)
+    for row in corpus.train.tocsr():
+        model.add_doc([str(word) for word in np.repeat(row.indices, row.data)])
+    seconds = timed(model.train, 200, workers=1)[1]
+    used = np.array([int(word) for word in model.used_vocabs])
+    found = np.array([model.get_topic_word_dist(k) for k in range(n_topics)])
+    topics = np.repeat(found.min(axis=1, keepdims=True), len(corpus.words), axis=1)  # of words in no training document
+    topics[:, used] = found
+    values = {"perplexity": perplexity(corpus.test, topics, doc_topic_prior=np.array(model.alpha))}
+    return {"cpu s": seconds} | values | {"unigram": unigram_perplexity(corpus.train, corpus.test)}
 
 
 @noted
 def judge_short(s):
     """Fit, and return the values of a row."""
     corpus, model = cut(load(s.corpus, s.n_words), s.words), made(s)
+    if s.help == TOMOTOPY:
+        return of_tomotopy(corpus, s.topics)
     if s.help == FIXED:
         model.set_params(doc_topic_prior=float(model._doc_topic_prior()[0]))
+    elif s.help == VOTED:
+        model.set_params(topic_word_prior=model._topic_word_prior())
     elif s.help == INFERRED:
         model.set_params(doc_topic_prior="infer", topic_word_prior="infer")
     return values_of(model, corpus)

@@ -429,13 +429,16 @@ def short_table(table):
 
 
 def short_exact_table(table):
-    """Return perplexities of texts of few words without noise: by default, with fixed priors and inferred ones."""
+    """Return perplexities of texts of few words without noise: by default, with other priors, and of tomotopy."""
     table = table[table["perplexity"].notna() & np.isinf(table["epsilon"])]
     keys = ["corpus", "words", "topics"]
     columns = {"frequencies": table.groupby(keys)["unigram"].mean()}
     for model in reversed(MAIN):
         found = table[table["model"] == model].groupby([*keys, "help"])["perplexity"].mean().unstack("help")
-        names = {model: "none", f"{model}, fixed": "fixed prior", f'{model}, "infer"': "infer"}
+        other = {"VIPSLDA": {'VIPSLDA, "infer"': "infer"}}.get(
+            model, {f"{model}, vote": "vote", "tomotopy": "tomotopy"}
+        )
+        names = {model: "none", f"{model}, fixed": "fixed prior", **other}
         columns |= {name: found[help_] for name, help_ in names.items()}
     return pd.DataFrame(columns).round(0).astype(int).reset_index()
 

@@ -14,6 +14,8 @@ from skdplda.published import PriTopLDA
 
 both = pytest.mark.parametrize("kind", [PrivateCGSLDA, VIPSLDA])
 BOTH = {"doc_topic_prior": "infer", "topic_word_prior": "infer"}
+# Priors that documents vote for: what sampled topics of short texts have only where that of words is given.
+VOTED = {PrivateCGSLDA: {"topic_word_prior": 0.01}, VIPSLDA: {}}
 
 
 def test_the_fixed_point_finds_the_prior_of_multinomials():
@@ -51,7 +53,7 @@ def test_inferred_priors_suit_short_texts(kind, short):
             (kind(5, epsilon=np.inf, random_state=seed, **options).fit(train) for seed in range(3)),
             key=lambda fit: fit.perplexity(train),
         )
-        for options in ({}, BOTH)
+        for options in (VOTED[kind], BOTH)
     ]
     default, model = fits
     assert model.perplexity(test) < default.perplexity(test)
@@ -85,11 +87,32 @@ def test_without_noise_documents_choose_how_large_the_default_prior_is(kind):
     chance = rng.multinomial(5, rng.dirichlet(np.ones(100)), 2500)
     clear = make_lda_corpus(2500, 100, 5, mean_length=5, random_state=0).data
     for X, factors in ((chance, (5, 25)), (clear, (1,))):
-        model, fixed = (kind(5, epsilon=np.inf, random_state=0, doc_topic_prior=p).fit(X[:500]) for p in (None, 0.1))
+        options = {"epsilon": np.inf, "random_state": 0, **VOTED[kind]}
+        model, fixed = (kind(5, doc_topic_prior=p, **options).fit(X[:500]) for p in (None, 0.1))
         assert_array_equal(model.components_, fixed.components_)
         assert np.isclose(model.doc_topic_prior_, 0.1 * np.array(factors)[:, None]).all(axis=1).any()
         assert model.perplexity(X[500:]) <= fixed.perplexity(X[500:])
         assert "doc_topic_prior_" in model.privacy_guarantee_.released and not hasattr(fixed, "doc_topic_prior_")
+
+
+def test_sampled_topics_of_short_texts_have_inferred_priors_where_none_are_given(short):
+    """Not of long texts, nor in few rounds, nor where a prior is given; privacy_cost() says that it depends."""
+    options = {"epsilon": np.inf, "random_state": 0}
+    default, asked = (PrivateCGSLDA(5, **options, **given).fit(short[0]) for given in ({}, BOTH))
+    assert_array_equal(default.components_, asked.components_)
+    assert_array_equal(default.doc_topic_prior_, asked.doc_topic_prior_)
+    assert default.topic_word_prior_ == asked.topic_word_prior_ != 0.01
+    assert default.privacy_guarantee_ == PrivateCGSLDA(5, **options).privacy_cost()
+    assert "topic_word_prior_ with short texts" in default.privacy_guarantee_.released
+    wide = sp.csr_array(np.ones((30, 21), int))
+    for model, X in (
+        (PrivateCGSLDA(5, **options), wide),
+        (PrivateCGSLDA(5, **options, max_iter=39), short[0]),
+        (PrivateCGSLDA(5, **options, topic_word_prior=0.01), short[0]),
+        (PrivateCGSLDA(5, **options, doc_topic_prior=0.1), short[0]),
+        (VIPSLDA(5, **options), short[0]),
+    ):
+        assert not hasattr(model.fit(X), "topic_word_prior_")
 
 
 def test_documents_without_words_are_asked_nothing(monkeypatch):

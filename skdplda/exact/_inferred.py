@@ -1,6 +1,7 @@
 """Priors that are inferred from counts, in rounds without noise."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from skdplda._arithmetic import digamma, exp, expm1, log1p, mean, total
 from skdplda.exact._tables import annealed
@@ -12,6 +13,16 @@ INFER_FROM, INFER_EVERY, INFER_STEPS = 20, 5, 5  # rounds between updates of inf
 EXPECTED_STEPS = 20
 LEAST_PRIOR, MOST_PRIOR = 1e-3, 10.0
 MOST_WORD_PRIOR = 100.0  # of a word, on average, where it follows the word frequencies
+# Sampled topics have inferred priors where none are given: different words of a document, on average, at most; rounds,
+# at least; and documents times topics at most, whose counts are held at once. doc/frontier.rst, "Short texts".
+SHORT, ENOUGH_ROUNDS, MOST_COUNTS = 20, 2 * INFER_FROM, 4_000_000
+
+
+def are_short(X, n_topics, n_rounds):
+    """Say whether documents are texts so short that priors are inferred where none are given."""
+    if not sp.issparse(X) or n_rounds < ENOUGH_ROUNDS:
+        return False
+    return 0 < X.nnz <= SHORT * X.shape[0] and X.shape[0] * n_topics <= MOST_COUNTS
 
 
 class InferredPriors:
@@ -26,7 +37,7 @@ class InferredPriors:
     """
 
     def __init__(self, alpha, beta, infers, n_rounds):
-        self.alpha, self.beta, self._which, self._n_rounds = alpha, beta, infers, n_rounds
+        self.alpha, self.beta, self.infers, self._n_rounds = alpha, beta, infers, n_rounds
 
     def __call__(self, round_):
         """Return alpha, of shape (n_topics,), and beta of a round."""
@@ -44,9 +55,9 @@ class InferredPriors:
 
     def _infer(self, document_topics, word_topics):
         """Infer the priors; the counts of documents come from a function, those of words are (n_words, n_topics)."""
-        if self._which[0]:
+        if self.infers[0]:
             self.alpha = fixed_point(document_topics(), self.alpha)
-        if self._which[1]:
+        if self.infers[1]:
             shared = np.full(len(word_topics), self.beta)
             self.beta = float(fixed_point(word_topics.T, shared, shared=True)[0])
 
@@ -80,7 +91,7 @@ class ExpectedPriors(InferredPriors):
 
     def fit_words(self, table, round_):
         """Take the word frequencies from the last table; while topics form, all words have the same prior."""
-        if self._which[1] and round_ >= INFER_FROM:
+        if self.infers[1] and round_ >= INFER_FROM:
             words = total(table, axis=1) + 1
             self.shape = words / mean(words)
 
@@ -100,12 +111,12 @@ class ExpectedPriors(InferredPriors):
 
     def _infer(self, document_topics, word_topics):
         """Infer the priors from expected counts, (n_documents, n_topics) and (n_words, n_topics)."""
-        if self._which[0]:
+        if self.infers[0]:
             counts = np.maximum(document_topics.astype(np.float64), 0)  # empty documents have no topics: -1
             lengths = np.maximum(np.rint(total(counts, axis=1)), 1.0)[:, None]
             some = 1 - exp(lengths * log1p(-np.minimum(counts / lengths, 1)))
             self.alpha = fixed_point(counts, self.alpha, some=some, n_steps=EXPECTED_STEPS)
-        if self._which[1]:
+        if self.infers[1]:
             self.beta = proportional_fixed_point(word_topics.T, self.beta, self.shape)
 
 

@@ -555,7 +555,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
     def _fitted_of(self, known, n_iter, data, priors=None):
         """Return the fitted attributes, of what is known in the end."""
         attributes = self._with_inferred(priors, self._model_of(known, n_iter))
-        if self._votes_without_noise():
+        if self._votes_without_noise() and not isinstance(priors, InferredPriors):
             prior, beta = self._doc_topic_prior(), self._topic_word_prior()
             given = data.documents, attributes["components_"], beta, prior, effective_n_jobs(self.n_jobs)
             attributes["doc_topic_prior_"] = (1.0 if data.on_workers else voted_factor(*given)) * prior
@@ -643,7 +643,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         """Return the fitted attributes with the priors of the E-step, if it inferred them."""
         if not isinstance(priors, InferredPriors):
             return attributes
-        if self._which_inferred()[1]:
+        if priors.infers[1]:
             attributes["components_"] += priors.word_prior - self._topic_word_prior()
         return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.word_prior}
 

@@ -15,7 +15,7 @@ from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.esteps._listed import ListedEStep
 from skdplda.esteps._variational import VariationalEStep, remembered_updates, round_priors
 from skdplda.exact._expected import first_expected
-from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
+from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors, are_short
 from skdplda.exact._tables import ExactTables, annealed, constant
 from skdplda.models._base import NOISY_PRIOR_MASS, BaseRoundsModel
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
@@ -76,7 +76,8 @@ class PrivateCGSLDA(BaseRoundsModel):
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1, and 0.5 / n_components at most where
         releases divide the budget: there documents (users), and without noise those in memory, vote for 1, 5 or 25
-        times as much in the end, short ones for more. "infer": without noise, the most likely one; with noise as None,
+        times as much in the end, short ones for more. "infer": without noise, the most likely one, which texts of 20
+        different words at most on average have by default, where neither prior is given; with noise as None,
         and with samples and other mechanisms 0.1, in proportion to the topics' released masses. Without noise it is
         larger while topics are found, by the length of documents if there are more than 100. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
@@ -248,25 +249,36 @@ class PrivateCGSLDA(BaseRoundsModel):
     def _starts_from_documents(self, plan):
         return self._order(plan) is None
 
-    def _lists_topics(self, plan):
+    def _inferred(self, plan, data):
+        """Whether the priors of topic proportions, and of words, are inferred in rounds without noise."""
+        if self._votes_without_noise() and self.topic_word_prior is None:
+            return (are_short(data.documents, self.n_components, plan.n_rounds),) * 2
+        return self._which_inferred()
+
+    def _released_priors(self):
+        names = super()._released_priors()
+        depends = self._votes_without_noise() and self.topic_word_prior is None
+        return (*names, "topic_word_prior_ with short texts") if depends else names
+
+    def _lists_topics(self, plan, data):
         """Whether words list their topics, in place of a number for each topic."""
-        return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._which_inferred())
+        return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._inferred(plan, data))
 
     def _exact_priors(self, plan, data):
         """Return the priors of rounds without noise."""
-        priors, first = (self._doc_topic_prior(), self._topic_word_prior()), self._first_expected(plan)
+        priors, first = (self._doc_topic_prior(), self._topic_word_prior()), self._first_expected(plan, data)
         options = {"n_rounds": plan.n_rounds, "first_expected": first, "mean_length": data.mean_length}
         return partial(annealed, *priors, self.n_components, **options)
 
-    def _first_expected(self, plan):
+    def _first_expected(self, plan, data):
         """Return the number of the first round of expected counts; None without such rounds."""
-        if self._order(plan) is not None or any(self._which_inferred()):
+        if self._order(plan) is not None or any(self._inferred(plan, data)):
             return None
         return first_expected(plan.n_rounds, self.n_components, self._doc_topic_prior())
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._first_alpha(), self._topic_word_prior(), self._order(plan)
-        infers = self._which_inferred()
+        infers = self._inferred(plan, data)
         priors = partial(constant, alpha, beta)
         if order is None and any(infers):
             priors = InferredPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
@@ -278,16 +290,16 @@ class PrivateCGSLDA(BaseRoundsModel):
             return partial(AdaptiveEStep, make=make) if self._adaptive() else make
         n_sweeps = self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS)
         options = {"n_topics": self.n_components, "priors": priors, "n_sweeps": n_sweeps}
-        if self._lists_topics(plan):
-            return partial(ListedEStep, first_expected=self._first_expected(plan), **options)
-        return partial(GibbsEStep, order=order, first_expected=self._first_expected(plan), **options)
+        if self._lists_topics(plan, data):
+            return partial(ListedEStep, first_expected=self._first_expected(plan, data), **options)
+        return partial(GibbsEStep, order=order, first_expected=self._first_expected(plan, data), **options)
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
         if self._order(plan) is None:
-            lists = self._lists_topics(plan)
+            lists = self._lists_topics(plan, data)
             priors = partial(constant, self._doc_topic_prior(), self._topic_word_prior())  # of the last rounds
-            return ExactTables(shape, plan, priors, self._first_expected(plan), lists)
+            return ExactTables(shape, plan, priors, self._first_expected(plan, data), lists)
         if self._adaptive():
             return self._knowledge(plan, key, data)
         soft = self._order(plan) == 2  # soft counts, of topics that are inferred
