@@ -9,7 +9,7 @@ the first.
 
 CDP-LDA ends with the topics of its last sweep; LP-LDA as this package has it draws with a table that is frozen within a
 sweep, and takes a mean of many sweeps. "LP-LDA, last sample" and "CGS, last sample" have CDP-LDA's sampler and its last
-sweep. All have three seeds, but for streams of mail, which have two. Documents of a stream come once: each user sends
+sweep. All have three seeds. Documents of a stream come once: each user sends
 one report. Fits and batches have the paper's 300 sweeps.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
