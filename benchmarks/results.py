@@ -99,9 +99,11 @@ def commit():
 def stamp(names):
     """Return the columns that say of what a row is."""
     info = Path("/proc/cpuinfo")
-    models = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
+    told = re.findall(r"^(model name|cpu family|model)\s*: (.*)", info.read_text() if info.exists() else "", re.M)
+    told = dict(reversed(told))  # of the first processor; x86 has family and model beside a name that may be of many
     corpora = " ".join(f"{name}@{checksum(name)[:10]}" for name in names) or "none"
-    processor = models[0] if models else platform.processor() or platform.machine()
+    processor = told.get("model name") or platform.processor() or platform.machine()
+    processor += f", family {told['cpu family']} model {told['model']}" if "cpu family" in told else ""
     return {"commit": commit(), "version": version("skdplda"), "corpora": corpora, "processor": processor}
 
 
