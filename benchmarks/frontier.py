@@ -752,8 +752,10 @@ def short_cells():
     """Return what there is to measure: texts cut to few words, with the vote for a prior and without."""
     found = [*product(SEEDS[:2], grid((KOS, NEWS), (2.0, 10.0), sizes=(1, 3, 10)), LENGTHS, ("none", FIXED))]
     for model, other in zip(BOTH, (VOTED, INFERRED), strict=True):
-        exact = grid((KOS, NEWS, NIPS, ENRON, TWEETS), (math.inf,), (model,), sizes=(10, 50))
-        found += product(SEEDS[:2], exact, (7, 12), ("none", FIXED, other))
+        exact = product(grid((KOS, NEWS, NIPS, ENRON), (math.inf,), (model,), sizes=(10, 50)), (7, 12))
+        tweets = product(grid((TWEETS,), (math.inf,), (model,), sizes=(10, 50)), (7,))  # few have twelve words
+        exact = [*exact, *tweets]
+        found += [(seed, *one, aid) for seed, one, aid in product(SEEDS[:2], exact, ("none", FIXED, other))]
     found += [(0, *rest, TOMOTOPY) for _, *rest, aid in found if aid == VOTED]
     found = [Short(*one, seed, words=n, help=aid) for seed, one, n, aid in dict.fromkeys(found)]
     return [cell for cell in found if cell.topics > 1 or cell.help == "none"]
@@ -771,6 +773,7 @@ def of_tomotopy(corpus, n_topics):
     found = np.array([model.get_topic_word_dist(k) for k in range(n_topics)])
     topics = np.repeat(found.min(axis=1, keepdims=True), len(corpus.words), axis=1)  # of words in no training document
     topics[:, used] = found
+    topics /= topics.sum(axis=1, keepdims=True)
     values = {"perplexity": perplexity(corpus.test, topics, doc_topic_prior=np.array(model.alpha))}
     return {"cpu s": seconds} | values | {"unigram": unigram_perplexity(corpus.train, corpus.test)}
 
