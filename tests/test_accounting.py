@@ -39,6 +39,7 @@ ENDLESS = {
 }
 CHILD = """
 import os, resource, sys, tempfile
+import dp_accounting.pld, dp_accounting.rdp  # once, not in each fork
 import numpy as np
 from skdplda import PrivacyGuarantee, ReleasedTopicModel, load_released
 from skdplda.privacy import compose_events, delta_of, epsilon_of, gaussian_event, pure_event, selection_event
@@ -100,10 +101,11 @@ def test_many_sampled_kinds_cost_no_less_than_each_of_them():
     rng = np.random.default_rng(0)
     kinds = [(rng.uniform(0.01, 0.1), rng.uniform(1.0, 3.0), int(rng.integers(1, 9))) for _ in range(2 * MOST_KINDS)]
     event = compose_events([gaussian_event(sigma, count, rate) for rate, sigma, count in kinds])
-    accountant = RdpAccountant(orders=[*range(2, 65)])
+    accountant = RdpAccountant(orders=[*range(2, 17)])
     for rate, sigma, count in kinds:
         accountant.compose(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), count))
-    least = accountant.get_epsilon(1e-6)
+    least, order = accountant.get_epsilon_and_optimal_order(1e-6)
+    assert order < 16  # larger ones give no less
     assert least <= epsilon_of(event, 1e-6) <= 1.5 * least
 
 
