@@ -4,16 +4,20 @@ Rounds without noise draw, with ten sweeps and, in columns of their own, with on
 topics.
 
 And what fewer updates of a document, which fits of many topics have, cost in perplexity; and what fits take of which
-nothing is set but the number of topics and epsilon: votes, priors and all.
+nothing is set but the number of topics and epsilon: votes, priors and all. And what it takes to keep the transcript of
+such a fit, or a checkpoint, which holds the hidden state beside it until the fit ends.
 
     python benchmarks/private_cost.py private_cost       # times
     python benchmarks/private_cost.py default_fits       # times
+    python benchmarks/private_cost.py transcripts        # times and bytes
     python benchmarks/private_cost.py private_updates    # perplexity
 """
 
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import frontier
@@ -87,6 +91,11 @@ def defaults_cells():
     return [cell for cell in found if cell.topics < 1000 or cell.model == "PrivateCGSLDA"]
 
 
+def kept_cells():
+    """Return what there is to measure."""
+    return [Defaults(*one) for one in product(DATA, MODELS, (10, 50), (5.0,))]
+
+
 def updates_cells():
     """Return what there is to measure: the updates that many topics have, and those of few topics."""
     return [Updates(*one) for one in product(JUDGED, (50, 200), (1.0, 2.0, 5.0), range(3), UPDATES)]
@@ -124,6 +133,28 @@ def measure_defaults(s):
     return {"seconds": min(timed(model.fit, counts_of(s.corpus))[1] for _ in range(s.repeats))}
 
 
+def one_kept(s, kept, path):
+    """Return the time of a fit that keeps nothing, a transcript or a checkpoint, and the largest file."""
+    sizes, options = [0], {}
+    if kept == "checkpoint":
+        options = {"checkpoint": path, "callback": lambda _: sizes.append(path.stat().st_size)}
+    model = MODELS[s.model](s.topics, epsilon=s.epsilon, delta=s.delta, n_jobs=s.threads, **options)
+    spent = timed(model.fit, counts_of(s.corpus), **({"transcript": path} if kept == "transcript" else {}))[1]
+    sizes += [path.stat().st_size] if path.exists() else []
+    path.unlink(missing_ok=True)
+    return spent, max(sizes) / 1e6
+
+
+def measure_kept(s):
+    """Return the least time of some fits of each kind, and the megabytes that they keep."""
+    found = {}
+    with TemporaryDirectory() as folder:
+        for kept in ("nothing", "transcript", "checkpoint"):
+            seen = [one_kept(s, kept, Path(folder) / "kept") for _ in range(s.repeats)]
+            found |= {f"s, {kept}": min(spent for spent, _ in seen), f"MB, {kept}": max(size for _, size in seen)}
+    return found
+
+
 def measure_updates(s):
     """Return the held-out perplexity of one fit, and of word frequencies."""
     corpus = frontier.load(s.corpus)
@@ -142,6 +173,7 @@ def report(tables, folder):
 TABLES = [
     Table("private_cost", Times, times_cells, measure_times, lambda s: [DATA[s.corpus]], timed=True),
     Table("default_fits", Defaults, defaults_cells, measure_defaults, lambda s: [DATA[s.corpus]], timed=True),
+    Table("transcripts", Defaults, kept_cells, measure_kept, lambda s: [DATA[s.corpus]], timed=True),
     Table("private_updates", Updates, updates_cells, measure_updates, lambda s: [JUDGED[s.corpus]]),
 ]
 if __name__ == "__main__":

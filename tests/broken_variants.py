@@ -10,7 +10,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
-from internals import AdaptiveEStep, bounded_elsewhere
+from internals import AdaptiveEStep, bounded_by_kernel
 
 from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.models import PCTD
@@ -35,7 +35,7 @@ def noise_times_08():
 
 def longer(sums):
     """Return a sum of 1.2 times what it is, which says that it is bounded: as a kernel that scales wrongly would."""
-    return bounded_elsewhere(sums.total * 6 // 5, sums.norm, np.inf)
+    return bounded_by_kernel(sums.total * 6 // 5, sums.norm, np.inf)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def unit_twice():
 
     def twice(self, query, round_, active):
         sums = collect(self, query, round_, active)
-        return bounded_elsewhere(2 * sums.total, sums.norm, np.inf)
+        return bounded_by_kernel(2 * sums.total, sums.norm, np.inf)
 
     with patch.object(AdaptiveEStep, "collect", twice):
         yield

@@ -316,7 +316,6 @@ FITS = {
     "merged": lambda: fitted(seeded(PCTD, epsilon=5.0)).merge_topics([[0, 2]]),
     "vips-zcdp": lambda: sampled(PublishedVIPSLDA, accounting="zcdp"),
     "vips-advanced": lambda: sampled(PublishedVIPSLDA, accounting="advanced"),
-    "vips-rdp": lambda: sampled(learning_method="online", accounting="rdp"),
     "cgs-discrete": lambda: fitted(seeded(PrivateCGSLDA, epsilon=3.0, mechanism="discrete-gaussian")),
     "hdp-users": lambda: fitted(seeded(HDPLDA, epsilon=200.0, max_iter=3, mechanism="discrete-gaussian")),
     "local-truncated": lambda: fitted(

@@ -43,7 +43,7 @@ INTERNALS = {
     "esteps._sharded": "PartialEStep",
     "esteps._variational": "FEW_TOPICS, TOKEN_WEIGHT, VariationalEStep",
     "rounds._bounds": (
-        "* as bounds, MOST_TOKENS, bounded_elsewhere, shortened, some_tokens, total_of, unit_weights, word_weights"
+        "* as bounds, MOST_TOKENS, bounded_by_kernel, shortened, some_tokens, total_of, unit_weights, word_weights"
     ),
     "rounds._queries": (
         "ClusterCounts, PriorVotes, TopicVotes, VectorSums, VectorVotes, WordTotals, divided, normalized_rows"
@@ -55,9 +55,9 @@ INTERNALS = {
     "models._labels": "LabelEStep",
     "rounds._adaptive": "* as adaptive, FIRST_SMOOTHING, Knowledge",
     "rounds._checkpoint": "* as checkpoint",
-    "rounds._held_out": "gains_of_unseen, own_parts, together, unseen",
+    "rounds._held_out": "gains_of_unseen, own_parts, scaled_to_frequencies, unseen",
     "rounds._loop": "converse, rounds_of",
-    "rounds._plans": "* as spending",
+    "rounds._plans": "* as plans",
     "rounds._prices": "* as prices, LATE_SHARE, least_share, model_noise, planned_noise",
     "rounds._tables": "SmoothedTables, initial_table",
     "rounds._transcript": "Transcript",

@@ -33,10 +33,10 @@ from internals import (
     normalized_rows,
     own_parts,
     planned_noise,
+    scaled_to_frequencies,
     settings_of,
     shortened,
     shrink_frequencies,
-    together,
     unseen,
     word_weights,
 )
@@ -817,7 +817,7 @@ def test_topics_with_noise_are_voted_on_beside_the_word_frequencies():
     X = sp.csr_array(rng.multinomial(20, frequencies, size=4000))
     counts = 100 * np.repeat(frequencies[:, None], 4, axis=1)
     counts[:, 0] *= 3 * rng.lognormal(sigma=0.7, size=40)
-    scaled, left = together(counts, np.ones((40, 2)), frequencies)
+    scaled, left = scaled_to_frequencies(counts, np.ones((40, 2)), frequencies)
     assert_allclose(scaled.sum(axis=1), frequencies * counts.sum(), rtol=1e-12)
     assert_allclose(left, np.repeat(scaled[:, 1:2] / counts[:, 1:2], 2, axis=1), rtol=1e-12)
     nothing = np.zeros((X.nnz, 4))

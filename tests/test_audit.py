@@ -381,8 +381,7 @@ def test_every_law_of_reports_and_every_rule_of_the_variational_estimator_has_a_
         ("counts", "asymmetric", False),
     }
     assert {law[1:] for law in laws if law[0] == "reports"} == {law[1:] for law in laws if law[0] == "counts"}
-    paths = {(p["accounting"], p["learning_method"]) for p, _ in MECHANISMS["VIPSLDA"]}
-    assert len(paths) == 4
+    assert {p["learning_method"] for p, _ in MECHANISMS["VIPSLDA"]} == {"batch", "online"}
 
 
 def test_the_choices_are_seen():

@@ -34,7 +34,7 @@ SUMS = set(
     )
 )
 # Those of the package: E-steps (`collect`), words of units, workers, methods of kernels, and what makes a `Bounded`.
-MAKERS = {"add_scaled", "add_whole", "add_rows", "bounded_elsewhere", "_make_bounded"}
+MAKERS = {"add_scaled", "add_whole", "add_rows", "bounded_by_kernel", "_make_bounded"}
 SUMS |= {"collect", "used", "shared", "filled", "total", "sum_weighted", "move"} | MAKERS
 SUM_METHODS = ("_sum_", "sum_", "collect", "votes")  # how methods of E-steps and queries begin, by convention
 # All laws of NumPy's generators, all of SciPy's (`rvs`), sources of bits, and the samplers of the package.
@@ -355,8 +355,8 @@ def test_documents_are_asked_by_the_loops_alone():
 
 
 def test_sums_that_may_get_noise_are_made_in_these_places_alone():
-    """`bounded_elsewhere` takes a sum's bound from the kernel, or from workers: the tests below show each unit's."""
-    made = {place for place, what in listed().items() if what["bounded_elsewhere"]}
+    """`bounded_by_kernel` takes a sum's bound from the kernel, or from workers: the tests below show each unit's."""
+    made = {place for place, what in listed().items() if what["bounded_by_kernel"]}
     assert made == {
         "esteps/_gibbs.py:GibbsEStep.collect",  # test_estep_gibbs.py
         "esteps/_variational.py:VariationalEStep.collect",  # test_vips.py
@@ -368,7 +368,7 @@ def test_sums_that_may_get_noise_are_made_in_these_places_alone():
     }
     assert {place for place, what in listed().items() if what["_make_bounded"]} == {
         "rounds/_bounds.py:Contributions.bounded",
-        "rounds/_bounds.py:bounded_elsewhere",
+        "rounds/_bounds.py:bounded_by_kernel",
     }
 
 

@@ -10,7 +10,6 @@ from internals import rounded_up
 from scipy.stats import binom, norm
 
 from skdplda.privacy import (
-    ACCOUNTINGS,
     PrivacyGuarantee,
     calibrate_gaussian,
     calibrate_laplace,
@@ -20,7 +19,6 @@ from skdplda.privacy import (
     epsilon_of,
     gaussian_event,
     laplace_event,
-    noise_multiplier,
     pure_event,
     zcdp_event,
 )
@@ -372,12 +370,11 @@ def test_the_gaussian_that_tells_as_much_as_randomized_response_is_not_underrate
         assert mpmath.ncdf(-mu * (1 - 1e-9) / 2 + mpmath.mpf(2) ** -45) >= chance
 
 
-@pytest.mark.parametrize("accounting", ACCOUNTINGS)
 @pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e155, 1.7e308])
 @pytest.mark.parametrize(("delta", "rate"), [(5e-324, 1.0), (5e-324, 0.01), (1e-6, 0.01)])
-def test_extreme_budgets_get_finite_noise_or_a_sentence(accounting, epsilon, delta, rate):
+def test_extreme_budgets_get_finite_noise_or_a_sentence(epsilon, delta, rate):
     try:
-        noise = noise_multiplier(accounting, epsilon, delta, 40, rate)
+        noise = calibrate_gaussian(epsilon, delta, 40, rate)
     except ValueError as error:
         assert "beyond the range of floats" in str(error) or "delta of" in str(error)
     else:

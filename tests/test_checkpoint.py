@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from forged_files import read_checkpoint, write_checkpoint
-from internals import Transcript, bounded_elsewhere, converse, rounds_of, whole_file
+from internals import Transcript, bounded_by_kernel, converse, rounds_of, whole_file
 from internals import adaptive as _adaptive
 from internals import embedding as _embedding
-from internals import spending as _spending
+from internals import plans as _plans
 from sklearn.base import clone
 
 from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivacyAccountant, PrivateCGSLDA
@@ -137,7 +137,7 @@ class Total(Query):
         self.total, self.shape = total, total.shape
 
     def collect(self, e_step):
-        return bounded_elsewhere(self.total, 2, np.inf)
+        return bounded_by_kernel(self.total, 2, np.inf)
 
 
 def asks(totals):
@@ -377,7 +377,7 @@ def test_a_version_that_divides_the_budget_otherwise_does_not_go_on(path, estima
     """What was released with little noise would be accounted for as if it had more."""
     with pytest.raises(KeyboardInterrupt):
         clone(estimator).set_params(checkpoint=path, callback=interrupt_after(3)).fit(X)
-    monkeypatch.setattr(_spending, "PRECISION_RATIO", 5.0)
+    monkeypatch.setattr(_plans, "PRECISION_RATIO", 5.0)
     monkeypatch.setattr(_adaptive, "WORDS_SHARE", 0.061)
     monkeypatch.setattr(_embedding, "ROUNDS", 30)
     with pytest.raises(ValueError, match=r"or of another version.*left as it is"):

@@ -124,7 +124,7 @@ EXCEPTIONS = {
     "rounds/_bounds.py:Contributions.add_whole": "powers of order 1 or 2",
     "rounds/_bounds.py:_norms": WHOLE,
     "rounds/_bounds.py:_square": "compared with a bound that is far away",
-    "rounds/_bounds.py:bounded_elsewhere": "compared with a bound that is far away",
+    "rounds/_bounds.py:bounded_by_kernel": "compared with a bound that is far away",
     "rounds/_bounds.py:scaled": WHOLE,
     "rounds/_bounds.py:unit_weights": ONES + "; powers of order 1 or 2",
     "semantics/_similarity.py:word_similarity": WHOLE,

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from internals import MOST_TOKENS, bounded_elsewhere, check_groups, shortened, unit_weights
+from internals import MOST_TOKENS, bounded_by_kernel, check_groups, shortened, unit_weights
 from random_units import counts_of, norm, random_corpus
 
 from skdplda.rounds import NORM_BOUND, Contributions
@@ -148,7 +148,7 @@ def test_no_array_behind_a_sum_of_kernels_can_be_written_to():
     owner = np.zeros((4, 3), np.int64)
     foreign = np.frombuffer(bytearray(96), np.int64)
     for total in (owner, owner.T, foreign, np.asarray(memoryview(bytearray(96)).cast("q"))):
-        made = bounded_elsewhere(total, 2, 1)
+        made = bounded_by_kernel(total, 2, 1)
         found = made.total
         with pytest.raises(ValueError, match="WRITEABLE"):
             found.flags.writeable = True
@@ -159,7 +159,7 @@ def test_no_array_behind_a_sum_of_kernels_can_be_written_to():
             found.dtype = float  # of this view alone
         assert made.total.dtype == np.int64
     owner[:] = 7
-    assert not bounded_elsewhere(np.zeros((4, 3), np.int64), 2, 1).total.any() and not made.total.any()
+    assert not bounded_by_kernel(np.zeros((4, 3), np.int64), 2, 1).total.any() and not made.total.any()
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
@@ -187,13 +187,13 @@ def test_what_is_bounded_is_not_added_to():
 def test_a_sum_of_kernels_is_refused_if_so_many_units_cannot_make_it():
     """The root mean square of three units' norms, at most three bounds together."""
     total = np.array([3 * NORM_BOUND, 0])
-    assert bounded_elsewhere(total, 2, 3).norm == 2 and bounded_elsewhere(total, 1, 3).norm == 1
+    assert bounded_by_kernel(total, 2, 3).norm == 2 and bounded_by_kernel(total, 1, 3).norm == 1
     for wrong, order in ((total, 2), (total, 1), (np.array([2 * NORM_BOUND] * 2), 1)):
         with pytest.raises(RuntimeError, match="beyond what its units may add"):
-            bounded_elsewhere(wrong, order, 2 if wrong is total else 3)
-    assert bounded_elsewhere(np.array([2 * NORM_BOUND] * 2), 2, 3).bound == NORM_BOUND
+            bounded_by_kernel(wrong, order, 2 if wrong is total else 3)
+    assert bounded_by_kernel(np.array([2 * NORM_BOUND] * 2), 2, 3).bound == NORM_BOUND
     with pytest.raises(TypeError, match="must be of int64; got float64"):
-        bounded_elsewhere(total / 1.0, 2, 3)
+        bounded_by_kernel(total / 1.0, 2, 3)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])

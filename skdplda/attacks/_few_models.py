@@ -83,8 +83,8 @@ def student_ratios(observed, values, members):
     densities = []
     for own, other, sign in ((0, 1, 1), (1, 0, -1)):
         weight = 1 / (spread + 1 / counts[other])  # of the mean that the other kind and the shift foretell
-        foretold = means[other] + sign * apart * deviation
-        mean = (counts[own] * means[own] + weight * foretold) / (counts[own] + weight)
+        predicted = means[other] + sign * apart * deviation
+        mean = (counts[own] * means[own] + weight * predicted) / (counts[own] + weight)
         scale = deviation * np.sqrt(1 + 1 / (counts[own] + weight))
         densities.append(student.logpdf((observed - mean) / scale, np.minimum(whole, MOST_FREEDOM)) - np.log(scale))
     return densities[0] - densities[1]

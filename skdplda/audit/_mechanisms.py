@@ -26,8 +26,8 @@ from skdplda.audit._released_checks import (
 )
 from skdplda.local import LocalRandomizer
 from skdplda.models import BaseRoundsModel, PrivateCGSLDA
-from skdplda.privacy import ACCOUNTINGS, PartitionPlan, is_of_package, mechanisms_of
 from skdplda.privacy import MECHANISMS as NOISES
+from skdplda.privacy import PartitionPlan, is_of_package, mechanisms_of
 from skdplda.published import CLAIMED_ACCOUNTINGS
 
 PACKAGES = ("models", "vocabulary", "model_selection", "published")  # where estimators live
@@ -127,15 +127,8 @@ MECHANISMS: dict = {
         ({"noise_on": "units", **SMALL}, (*EXACT, accounted)),
     ],
     "VIPSLDA": [
-        *(
-            ({"accounting": accounting, "learning_method": method, **ROUNDS}, (*EXACT, contribution, accounted))
-            for accounting in ACCOUNTINGS
-            for method in ("batch", "online")
-        ),
-        *(
-            ({"accounting": "pld", "learning_method": method, **SAMPLED}, (many_canaries, accounted))
-            for method in ("batch", "online")
-        ),
+        *(({"learning_method": method, **ROUNDS}, (*EXACT, contribution, accounted)) for method in ("batch", "online")),
+        *(({"learning_method": method, **SAMPLED}, (many_canaries, accounted)) for method in ("batch", "online")),
     ],
     **{
         name: [({key: value for key, value in SMALL.items() if key not in missing}, EXACT)]

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from skdplda.esteps._documents import CutDocuments
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._checkpoint import checked_array
 from skdplda.rounds._queries import TopicWordCounts
 
 
@@ -68,8 +68,8 @@ class AdaptiveEStep:
         if "words" not in arrays:
             self._topics.restore(arrays)
             return
-        words = held(arrays, "words", self.documents.shape[1:], bool)
-        n_topics = int(held(arrays, "n_topics", (), int, least=1, most=self._make.keywords["n_topics"]))
+        words = checked_array(arrays, "words", self.documents.shape[1:], bool)
+        n_topics = int(checked_array(arrays, "n_topics", (), int, least=1, most=self._make.keywords["n_topics"]))
         if not words.any():
             raise ValueError("its array 'words' asks for no words")
         e_step = self._some_topics(words, n_topics)

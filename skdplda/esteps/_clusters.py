@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from skdplda._arithmetic import exp
 from skdplda._rows import rows_of
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights, weighted_words
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_by_kernel, unit_weights, weighted_words
 from skdplda.rounds._queries import BLEND, JUDGE_PRIOR, Query, WordTotals, judged
 
 LEVELS = 2**16  # of a row's numbers, over its largest: squares of up to 2**16 of them add up exactly in 53 bits
@@ -224,7 +224,7 @@ class ClusterEStep:
             sums = Contributions(total.shape)
             self._add_shared(sums, query, np.flatnonzero(shared), labels, sp.vstack(of_shared, format="csr"))
             total += sums.bounded().total
-        return bounded_elsewhere(total, 2, self.n_units)
+        return bounded_by_kernel(total, 2, self.n_units)
 
     def _add_shared(self, sums, query, documents, labels, weights):
         """Add units of several documents, which have the rows of `weights`, (n_documents, n_clusters)."""
@@ -271,7 +271,7 @@ class ClusterEStep:
     def sum_words(self, query):
         """Return the sum of word counts, each unit's scaled to the norm bound, rounded down: (n_words, 1)."""
         total = weighted_words(self._X.counts, unit_weights(self._X.counts, self._units, 2))
-        return bounded_elsewhere(total[:, None], 2, self.n_units)
+        return bounded_by_kernel(total[:, None], 2, self.n_units)
 
     def sum_cluster_words(self, query):
         """Return weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together."""

@@ -9,8 +9,8 @@ from skdplda._validation import check_groups, unit_of_documents
 from skdplda.exact._expected import ExpectedTopics
 from skdplda.exact._inferred import InferredPriors
 from skdplda.exact._seeds import SeedCounts
-from skdplda.rounds._bounds import bounded_elsewhere, unit_weights
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._bounds import bounded_by_kernel, unit_weights
+from skdplda.rounds._checkpoint import checked_array
 
 
 class GibbsEStep:
@@ -83,7 +83,7 @@ class GibbsEStep:
         found = np.zeros(self._shape, np.int64)
         weight = self._weight if active is None else self._weight * active
         self._tokens.sum_weighted(found, weight, n_threads)
-        return bounded_elsewhere(found, self._order, self.n_units)
+        return bounded_by_kernel(found, self._order, self.n_units)
 
     def arrays(self):
         """Return the hidden state."""
@@ -94,7 +94,7 @@ class GibbsEStep:
 
     def restore(self, arrays):
         """Restore the hidden state."""
-        self._tokens.set_topics(held(arrays, "topics", self._tokens.topics.shape, np.uint16))
+        self._tokens.set_topics(checked_array(arrays, "topics", self._tokens.topics.shape, np.uint16))
         self._expected.restore(arrays)
         if isinstance(self.priors, InferredPriors):
             self.priors.restore(arrays)

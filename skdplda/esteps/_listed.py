@@ -7,7 +7,7 @@ from skdplda._kernels._listed import ListedTokens
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.exact._expected import ExpectedTopics
 from skdplda.exact._seeds import SeedCounts
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._checkpoint import checked_array
 
 
 class ListedEStep:
@@ -60,5 +60,5 @@ class ListedEStep:
 
     def restore(self, arrays):
         """Restore the hidden state."""
-        self._tokens.set_topics(held(arrays, "topics", self._tokens.topics.shape, np.uint16))
+        self._tokens.set_topics(checked_array(arrays, "topics", self._tokens.topics.shape, np.uint16))
         self._expected.restore(arrays)

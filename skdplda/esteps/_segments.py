@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from skdplda._arithmetic import log, matmul, total
 from skdplda._kernels._mixture import responsibilities, scaled_sums
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._bounds import NORM_BOUND, bounded_by_kernel
+from skdplda.rounds._checkpoint import checked_array
 from skdplda.semantics import UnitMatrix
 
 NOTHING = np.empty((0, 0))
@@ -69,7 +69,7 @@ class SegmentEStep:
             return matmul(self._by_word, self._responsibilities, self._n_threads)
         found = np.empty(self._shape, np.int64)
         scaled_sums(*self._cells, self._responsibilities, NORM_BOUND, found, self._n_threads)
-        return bounded_elsewhere(found, 2, self.n_units)
+        return bounded_by_kernel(found, 2, self.n_units)
 
     def log_topics(self, table):
         """Return the logarithm of the topics' word probabilities, (n_words, n_topics)."""
@@ -89,5 +89,5 @@ class SegmentEStep:
 
     def restore(self, arrays):
         """Restore the hidden state."""
-        theta = held(arrays, "theta", self._theta.shape, np.float64, least=0)
+        theta = checked_array(arrays, "theta", self._theta.shape, np.float64, least=0)
         self._theta = np.ascontiguousarray(theta)

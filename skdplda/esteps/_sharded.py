@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from skdplda._validation import check_groups
 from skdplda.exact._seeds import SeedCounts
-from skdplda.rounds._bounds import bounded_elsewhere, shortened, total_of
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._bounds import bounded_by_kernel, shortened, total_of
+from skdplda.rounds._checkpoint import checked_array
 from skdplda.rounds._queries import TopicWordCounts
 
 
@@ -70,7 +70,7 @@ class ShardedEStep:
         total = self._documents.pool.total(*self._call(query, round_, flags))
         if moves:
             self._history.append((query, round_, flags))
-        return total if self._norm is None else bounded_elsewhere(total, self._norm, self.n_units)
+        return total if self._norm is None else bounded_by_kernel(total, self._norm, self.n_units)
 
     def _call(self, query, round_, flags):
         own = None
@@ -97,12 +97,12 @@ class ShardedEStep:
         """Let the workers repeat the rounds up to the checkpoint."""
         if not arrays:
             return
-        rounds = held(arrays, "rounds", (None,), int, least=0).tolist()
+        rounds = checked_array(arrays, "rounds", (None,), int, least=0).tolist()
         dtypes, n_words = (np.int32, np.int64, np.float32, np.float64), self._documents.shape[1]
-        some = held(arrays, "some", (len(rounds),), bool).tolist()
-        tables = [held(arrays, f"table_{i}", (n_words, None), *dtypes, least=0) for i in range(len(rounds))]
+        some = checked_array(arrays, "some", (len(rounds),), bool).tolist()
+        tables = [checked_array(arrays, f"table_{i}", (n_words, None), *dtypes, least=0) for i in range(len(rounds))]
         flags = [f"flags_{i}" for i in range(len(rounds))]
-        flags = [held(arrays, n, (-(-self.n_units // 8),), np.uint8) if n in arrays else None for n in flags]
+        flags = [checked_array(arrays, n, (-(-self.n_units // 8),), np.uint8) if n in arrays else None for n in flags]
         queries = [TopicWordCounts(table, some=of_some) for table, of_some in zip(tables, some, strict=True)]
         self._history = list(zip(queries, rounds, flags, strict=True))
         n_parts = len(self._documents.pool.parts)

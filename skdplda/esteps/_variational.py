@@ -7,8 +7,8 @@ from skdplda._kernels._variational import e_step, expected_topics
 from skdplda.esteps._documents import CutDocuments
 from skdplda.exact._inferred import ExpectedPriors
 from skdplda.exact._seeds import SeedCounts
-from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, word_weights
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._bounds import NORM_BOUND, bounded_by_kernel, word_weights
+from skdplda.rounds._checkpoint import checked_array
 
 HALF = 0.5  # added to a count, because exp(digamma(x + 1/2)) is about x, for x above 1/2
 
@@ -108,7 +108,7 @@ class VariationalEStep:
             )  # fmt: skip
         if infers:
             self.priors.update(round_, self._state, counts / TOKEN_WEIGHT)
-        return counts if self._exact else bounded_elsewhere(counts, 2, self.n_units)
+        return counts if self._exact else bounded_by_kernel(counts, 2, self.n_units)
 
     def _seeds(self, query):
         """Return the counts of documents as topics: only without noise."""
@@ -126,6 +126,6 @@ class VariationalEStep:
         """Restore the hidden state."""
         shape = self._documents.shape[0], self._shape[1]
         known = self._remembers and "state" in arrays  # there is none before the first round of topics
-        self._state = held(arrays, "state", shape, np.float32) if known else None
+        self._state = checked_array(arrays, "state", shape, np.float32) if known else None
         if isinstance(self.priors, ExpectedPriors):
             self.priors.restore(arrays)

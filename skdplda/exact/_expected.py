@@ -3,7 +3,7 @@
 import numpy as np
 
 from skdplda._kernels._expected import ExpectedCounts, next_table
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._checkpoint import checked_array
 
 # Rounds at most, times the topics at most, and of how many rounds one, rounded up: doc/kernels.rst, "Expected counts".
 EXPECTED_ROUNDS, ROUNDS_TOPICS, ONE_OF = 8, 20_000, 4
@@ -51,7 +51,7 @@ class ExpectedTopics:
     def restore(self, arrays):
         """Restore the hidden state."""
         if "expected" in arrays:
-            counts = held(arrays, "expected", (None,), np.float32, least=0)
+            counts = checked_array(arrays, "expected", (None,), np.float32, least=0)
             self._counts = self._start(arrays["topics"], counts)
 
 

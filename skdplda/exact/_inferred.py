@@ -4,7 +4,7 @@ import numpy as np
 
 from skdplda._arithmetic import digamma, exp, expm1, log1p, mean, total
 from skdplda.exact._tables import annealed
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._checkpoint import checked_array
 
 FIRST_PRIOR = 0.1  # to start from
 INFER_FROM, INFER_EVERY, INFER_STEPS = 20, 5, 5  # rounds between updates of inferred priors, steps of each; not tuned
@@ -56,8 +56,8 @@ class InferredPriors:
 
     def restore(self, arrays):
         """Restore the state."""
-        self.alpha = held(arrays, "alpha", self.alpha.shape, np.float64, least=0)
-        self.beta = float(held(arrays, "beta", (), np.float64, least=0))
+        self.alpha = checked_array(arrays, "alpha", self.alpha.shape, np.float64, least=0)
+        self.beta = float(checked_array(arrays, "beta", (), np.float64, least=0))
 
 
 class ExpectedPriors(InferredPriors):
@@ -91,7 +91,7 @@ class ExpectedPriors(InferredPriors):
     def restore(self, arrays):
         """Restore the state."""
         super().restore(arrays)
-        self.shape = held(arrays, "shape", (None,), np.float64, least=0) if "shape" in arrays else None
+        self.shape = checked_array(arrays, "shape", (None,), np.float64, least=0) if "shape" in arrays else None
 
     @property
     def word_prior(self):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from skdplda._checks import check_structure
 from skdplda._rows import csr_of
 from skdplda.exact._expected import expected_table
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._checkpoint import checked_array
 from skdplda.rounds._loop import Tables
 from skdplda.rounds._queries import TopicWordCounts
 
@@ -146,7 +146,7 @@ class ExactTables(Tables):
         if self._mean is not None:
             self._mean.sum, self._mean.n = (
                 table_of("sum", arrays, shape, lists),
-                int(held(arrays, "n", (), int, least=0)),
+                int(checked_array(arrays, "n", (), int, least=0)),
             )
 
 
@@ -159,8 +159,8 @@ def table_of(name, arrays, shape, lists):
     """Return the table that `arrays_of` took apart; lists may have become a table."""
     dtypes = np.int32, np.int64, np.float32, np.float64
     if not lists or name in arrays:
-        return held(arrays, name, shape, *dtypes, least=0)
-    data, indices, indptr = (held(arrays, f"{name}_{part}", (None,), *dtypes, least=0) for part in LISTS)
+        return checked_array(arrays, name, shape, *dtypes, least=0)
+    data, indices, indptr = (checked_array(arrays, f"{name}_{part}", (None,), *dtypes, least=0) for part in LISTS)
     table = csr_of(data, indices, indptr, shape)
     check_structure(table, name)
     return table

@@ -291,12 +291,12 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
     if tol < LEAST_TOLERANCE:  # finer than single precision
         word_topic = np.ascontiguousarray(phi.T)
 
-        def judged_finely(observed, held_out, first):
+        def in_double_precision(observed, held_out, first):
             given = word_topic, alpha, max_iter, tol, n_threads
             theta = fold_in(observed.indptr, observed.indices, observed.data, *given)
             return _log_likelihood(held_out, word_topic, theta, first)
 
-        return _of_halves(X, method, judged_finely, len(phi))
+        return _of_halves(X, method, in_double_precision, len(phi))
     rows, peak, place = word_rows(phi, X.indices, n_threads)
     row_of_word = np.zeros(X.shape[1], np.int32)
     row_of_word[X.indices] = place

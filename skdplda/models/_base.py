@@ -62,7 +62,7 @@ from skdplda.privacy import (
 from skdplda.rounds._adaptive import Knowledge, audited_query, in_proportion
 from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._checkpoint import interrupted
-from skdplda.rounds._guarantee import rounds_guarantee, told_of_fit
+from skdplda.rounds._guarantee import rounds_guarantee, with_asked
 from skdplda.rounds._loop import Tables, converse, rounds_of
 from skdplda.rounds._plans import BudgetPlan, NoisePlan
 from skdplda.rounds._queries import TopicWordCounts
@@ -514,7 +514,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             randomness.warn_if_seeded(self)
         attributes = self._run(plan, guarantee, randomness, data, charge, self.callback)
         held, asked = attributes.pop("transcript", None), attributes.pop("asked", ())
-        guarantee = told_of_fit(guarantee, plan, asked)
+        guarantee = with_asked(guarantee, plan, asked)
         self._set_fitted(guarantee, **attributes)
         note_groups(self, data.units)
         if held is not None:

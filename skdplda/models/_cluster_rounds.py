@@ -39,7 +39,7 @@ from skdplda.models._cluster_names import (
 from skdplda.priors._seeding import cluster_centres
 from skdplda.priors._shrinkage import shrink_frequencies, shrink_ratios
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND
-from skdplda.rounds._held_out import together
+from skdplda.rounds._held_out import scaled_to_frequencies
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._plans import BudgetPlan, growing
 from skdplda.rounds._queries import ENOUGH_VOTES, normalized_rows
@@ -378,7 +378,7 @@ class ClusterKnowledge:
         if self._candidates is None:
             return counts, left
         counts = np.where(self._candidates, counts, self._expected())
-        return together(counts, np.where(self._candidates, left, 0.0), self._frequencies)
+        return scaled_to_frequencies(counts, np.where(self._candidates, left, 0.0), self._frequencies)
 
     def _word_noise(self):
         return self.deviation(self._cell_share) * WORD_LEVELS / self._word_weights

@@ -14,7 +14,7 @@ from skdplda._files import DAMAGE, check_writable, fingerprint, read_arrays, wri
 from skdplda._validation import check_memory
 from skdplda.privacy import PrivacyGuarantee, Spending, Status, is_of_package, stated_guarantee
 from skdplda.rounds._adaptive import Knowledge
-from skdplda.rounds._guarantee import told_of_fit
+from skdplda.rounds._guarantee import with_asked
 from skdplda.rounds._loop import talk
 from skdplda.rounds._transcript import Transcript
 
@@ -243,7 +243,7 @@ class TranscriptMixin:
             raise ValueError("path names a transcript of other releases than its settings ask for: it is damaged.")
         if n_apart is not None:
             known.keep_apart(int(check_number("n_apart", n_apart, 1, model.n_components)))
-        model._set_fitted(told_of_fit(guarantee, plan, kinds), **model._fitted_of(known, len(answers), data))
+        model._set_fitted(with_asked(guarantee, plan, kinds), **model._fitted_of(known, len(answers), data))
         return model
 
 

@@ -37,7 +37,6 @@ from skdplda.models._topics import warn_of_noise
 from skdplda.models._vips_tables import OnlineTables
 from skdplda.priors._public import PUBLIC_PRIOR, PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import (
-    ACCOUNTINGS,
     BudgetCharge,
     PrivacyGuarantee,
     Randomness,
@@ -111,17 +110,14 @@ class VIPSLDA(BaseRoundsModel):
     delta : float, default=1e-5
         Probability of a larger loss; well below 1 / `nominal_size`, chosen without looking at the data. Affects
         privacy: yes.
-    accounting : {"pld", "rdp"}, default="pld"
-        How noise is found for epsilon: by privacy loss distributions, which ask for the least, or by Renyi divergences.
-        Affects privacy: yes.
     learning_method : {"batch", "online"}, default="batch"
         "batch": each round starts from its predecessor's release, with falling noise. "online": the stochastic form of
         [1]_, for mini-batches and streams; each step moves the table by (`learning_offset` + step) ** -`learning_decay`
         towards its release. Affects privacy: no, the noise is calibrated to it.
     max_iter : int or None, default=None
         Rounds of topics, or steps, which divide the budget; `partial_fit` refuses more. None: with noise 2 to 20, as
-        the first releases tell (20 with samples, `max_norm` or another accounting), 50 without; for "online" two passes
-        with noise, five without. Affects privacy: no, the noise is calibrated to it.
+        the first releases decide (20 with samples or `max_norm`), 50 without; for "online" two passes with noise, five
+        without. Affects privacy: no, the noise is calibrated to it.
     sampling_rate : float or None, default=None
         Probability that a document (user) takes part in a round of `fit` (Poisson sampling). None: `batch_size` /
         `nominal_size` if given, else 1. Affects privacy: no, the noise is calibrated to it.
@@ -233,7 +229,6 @@ class VIPSLDA(BaseRoundsModel):
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
         "prior": PUBLIC_PRIOR,
-        "accounting": [StrOptions(set(ACCOUNTINGS))],
         "learning_method": [StrOptions({"batch", "online"})],
         "doc_topic_prior": [*PRIOR, "array-like", StrOptions({"infer"})],
         "topic_word_prior": [*PRIOR, StrOptions({"infer"})],
@@ -255,7 +250,6 @@ class VIPSLDA(BaseRoundsModel):
         *,
         epsilon: float = 5.0,
         delta: float = 1e-5,
-        accounting: Literal["pld", "rdp"] = "pld",
         learning_method: Literal["batch", "online"] = "batch",
         max_iter: int | None = None,
         sampling_rate: float | None = None,
@@ -280,7 +274,6 @@ class VIPSLDA(BaseRoundsModel):
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
-        self.accounting = accounting
         self.learning_method = learning_method
         self.max_iter = max_iter
         self.sampling_rate = sampling_rate
@@ -406,7 +399,7 @@ class VIPSLDA(BaseRoundsModel):
         -------
         noise : dict or None
             "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None without
-            noise, and for online learning, samples, `max_norm` and other accountings.
+            noise, and for online learning, samples and `max_norm`.
         """
         if not self._adaptive():
             return None
@@ -428,7 +421,7 @@ class VIPSLDA(BaseRoundsModel):
         return self._price().divided
 
     def _price(self):
-        plain = self.learning_method == "batch" and self.accounting == "pld" and self.max_norm is None
+        plain = self.learning_method == "batch" and self.max_norm is None
         options = {"sampling_rate": self._rate(), "plain": plain}
         return VariationalPrice(self.epsilon, self.delta, self.max_iter, **options)
 
@@ -446,7 +439,7 @@ class VIPSLDA(BaseRoundsModel):
                 " numbers."
             )
         price, online = self._price(), self.learning_method == "online"
-        if price.divided or not (stream or online or self.accounting != "pld"):
+        if price.divided or not (stream or online):
             return price.plan()
         rate, rounds = self._rate(), self.max_iter
         if rounds is None and online:
@@ -456,7 +449,7 @@ class VIPSLDA(BaseRoundsModel):
 
     def _equal_plan(self, n_rounds, rate, visits=None):
         """Return a plan of rounds of equal noise."""
-        return NoisePlan.equal(self.epsilon, self.delta, n_rounds, rate, self.accounting, visits)
+        return NoisePlan.equal(self.epsilon, self.delta, n_rounds, rate, visits)
 
     def _takes_batches(self):
         """Whether there is a `partial_fit`; the error is the cause of the one that users see first."""

@@ -9,12 +9,10 @@ from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_a
 from skdplda.privacy._accounting import dearest_event, delta_of, epsilon_of, epsilon_with_sampler_error, least
 from skdplda.privacy._budget_charge import BudgetCharge
 from skdplda.privacy._calibration import (
-    ACCOUNTINGS,
     calibrate_gaussian,
     calibrate_laplace,
     divide_epsilon,
     finite_noise,
-    noise_multiplier,
 )
 from skdplda.privacy._events import (
     bounded_range_event,

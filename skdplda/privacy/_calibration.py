@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Literal
 
 from skdplda._arithmetic import exp, log, log1p
 from skdplda._types import ArrayLike
-from skdplda.privacy._accounting import ULP, epsilon_of, gaussian_delta, least, parts_of, renyi_epsilon, rounded_up
+from skdplda.privacy._accounting import ULP, epsilon_of, gaussian_delta, least, rounded_up
 from skdplda.privacy._events import (
     add_up,
     check_delta,
@@ -17,8 +16,6 @@ from skdplda.privacy._events import (
     gaussian_event,
     laplace_event,
 )
-
-ACCOUNTINGS = ("pld", "rdp")
 
 CALIBRATION_RTOL = 4e-4  # of the noise, too much at most: chosen by hand, for less time than a fit takes
 NOISE_BITS = 16  # of a noise multiplier: where the search tries does not depend on the last bits of a cost
@@ -248,37 +245,3 @@ def search_noise(cost, epsilon, guess):
         safe = value <= epsilon
         low, high = (low, (noise, value)) if safe else ((noise, value), high)
     return high[0]
-
-
-def noise_multiplier(
-    accounting: Literal["pld", "rdp"],
-    epsilon: float,
-    delta: float,
-    steps: int,
-    sampling_rate: float,
-) -> float:
-    """Return the Gaussian noise, over the L2 sensitivity, that a budget for `steps` releases needs.
-
-    "pld" is `calibrate_gaussian`; "rdp" the same by Renyi divergences alone. It is 0.0 for infinite epsilon. A sampling
-    rate of 1 is no sampling. The paths of a paper, which are only claimed, are
-    `skdplda.published.vips_noise_multiplier`.
-    """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    gaussian_event(1.0, steps, sampling_rate)  # checks both
-    if accounting not in ACCOUNTINGS:
-        raise ValueError(f"accounting must be one of {ACCOUNTINGS}; got {accounting!r}")
-    if accounting == "pld" or math.isinf(epsilon):
-        return calibrate_gaussian(epsilon, delta, steps, sampling_rate)
-    if delta == 0:
-        raise ValueError("delta must be > 0 for Gaussian noise; got 0")
-    return finite_noise(_renyi_noise, epsilon, delta, int(steps), float(sampling_rate))
-
-
-@lru_cache(maxsize=64)
-def _renyi_noise(epsilon, delta, steps, sampling_rate):
-    """Return the least Gaussian noise by Renyi divergences alone."""
-
-    def cost(sigma):
-        return renyi_epsilon(parts_of(gaussian_event(sigma, steps, sampling_rate)), delta)
-
-    return search_noise(cost, epsilon, 1.0)

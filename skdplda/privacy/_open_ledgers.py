@@ -190,14 +190,14 @@ class Process:
         parents = {os.getppid(), getattr(parent_process(), "pid", None)}
         with self.lock:
             kept = [one for one in self.announced.values() if one.blocks]
-            found = {one.name: one for one in kept if one.name in self.trusted or one.pid in parents or _holds(one)}
+            found = {one.name: one for one in kept if one.name in self.trusted or one.pid in parents or _is_held(one)}
         for pid in ancestors():
             with suppress(OSError):
                 found |= {one.name: one for one in posted_by(pid)}
         return list(found.values())
 
 
-def _holds(one):
+def _is_held(one):
     """Whether an announcement holds of a process that did not start this one, and need not be alive."""
     state = one.state()
     return state == OPEN or (state == UNKNOWN and abs(time.time() - one.when) < DAY)

@@ -463,7 +463,7 @@ def _neighbours(shown):
 def _privacy(shown):
     """Return the whole privacy statement and what it does not cover."""
     rows = statement_rows(shown.guarantee).items()
-    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{_told(name, text)}</dd></div>" for name, text in rows)
+    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{_rendered(name, text)}</dd></div>" for name, text in rows)
     of_documents = {"topic": "Topic proportions", "cluster": "The clusters", "label": "The labels"}[shown.noun]
     lines = (item.format(noun=shown.noun, proportions=of_documents) for item in NOT_PROTECTED)
     not_protected = "".join(f"<li>{item}</li>" for item in lines)
@@ -473,7 +473,7 @@ def _privacy(shown):
     return section("Privacy statement", text, "privacy")
 
 
-def _told(name, text):
+def _rendered(name, text):
     """Return a paragraph of the statement; that of "Check" is a program."""
     if name != "Check":
         return plain(text)

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skdplda.privacy import Spending
+    from skdplda.privacy import NORM_BOUND, Spending
     from skdplda.rounds._adaptive import least_total
-    from skdplda.rounds._bounds import NORM_BOUND, Bounded, Contributions
+    from skdplda.rounds._bounds import Bounded, Contributions
     from skdplda.rounds._loop import Ask, EStep, RoundReport, Tables
     from skdplda.rounds._plans import BudgetPlan, NoisePlan
     from skdplda.rounds._prices import FORGET, GibbsPrice, VariationalPrice

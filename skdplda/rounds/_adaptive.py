@@ -15,7 +15,7 @@ from skdplda.priors._public import WordPrior
 from skdplda.priors._seeding import starting_topics
 from skdplda.priors._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._bounds import NORM_BOUND, word_weights
-from skdplda.rounds._held_out import together
+from skdplda.rounds._held_out import scaled_to_frequencies
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._prices import (
     BOUND_IN_TOKENS,
@@ -346,7 +346,7 @@ class Knowledge:
     def _judged(self):
         """Return what documents vote on: topics, what is left in them of a contribution, and its words' weights."""
         counts, left = self._shrunk()
-        counts, left = together(counts[:, : self.n_apart + MOST_OTHERS], left, self.proven_frequencies())
+        counts, left = scaled_to_frequencies(counts[:, : self.n_apart + MOST_OTHERS], left, self.proven_frequencies())
         return {"table": counts, "left": left, "word_weights": self._word_weights()}
 
     def note_frequent(self, sums, frequent, share):

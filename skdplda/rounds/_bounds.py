@@ -267,7 +267,7 @@ class Contributions:
         return _make_bounded(total, self._norm)
 
 
-def bounded_elsewhere(total, norm, n_units):
+def bounded_by_kernel(total, norm, n_units):
     """Return the `Bounded` of a sum that a kernel, or other machines, made of contributions that were bounded there.
 
     A test of the kernel shows each unit's bound. Here, what so many units may add together is checked.

@@ -88,7 +88,7 @@ def restore(path, *parts):
         ) from None
 
 
-def held(arrays, name, shape, *dtypes, least=-LARGEST, most=LARGEST):
+def checked_array(arrays, name, shape, *dtypes, least=-LARGEST, most=LARGEST):
     """Return an array of a saved state; ValueError if it is missing or is not as it can have been saved.
 
     A length of None in `shape` may be any. Numbers are from `least` to `most`, and none is NaN.

@@ -54,7 +54,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), has_
     return PrivacyGuarantee(epsilon=epsilon, delta=delta, unit=unit, not_covered=NOT_COVERED, **fields)
 
 
-def told_of_fit(guarantee, plan, asked):
+def with_asked(guarantee, plan, asked):
     """Return the guarantee of a plan, in whose mechanism stand the kinds of sums that the fit has released.
 
     Where the releases decide what is asked, the plan has all that may be. What was asked is released.

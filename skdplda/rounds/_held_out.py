@@ -12,7 +12,7 @@ from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 from skdplda._kernels._held_out import own_rows, rows_without
 from skdplda._rows import entries_of
 
-__all__ = ["gains_of_unseen", "own_parts", "together", "unseen"]
+__all__ = ["gains_of_unseen", "own_parts", "scaled_to_frequencies", "unseen"]
 
 # Of a fold-in: most updates, and the relative change below which it ends.
 MAX_ITER, TOL = 100, 1e-3
@@ -72,7 +72,7 @@ def own_parts(X, counts, left, word_weights, scale, prior, n_threads):
     return own
 
 
-def together(counts, left, frequencies):
+def scaled_to_frequencies(counts, left, frequencies):
     """Return topics that together have these word frequencies, and what of a contribution is left in them.
 
     `counts`, (n_words, n_topics), and `left`, as in `own_parts`, are scaled word by word. Else a topic with more noise

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from skdplda.privacy import (
     MECHANISMS,
     NORM_BOUND,
     Mechanism,
+    calibrate_gaussian,
     gaussian_event,
     mechanism_of,
-    noise_multiplier,
     without_slack,
 )
 
@@ -114,7 +114,6 @@ class NoisePlan:
         delta: float,
         n_rounds: int,
         sampling_rate: float = 1.0,
-        accounting: Literal["pld", "rdp"] = "pld",
         visits: int | None = None,
     ) -> "NoisePlan":
         """Return a plan of equal Gaussian rounds.
@@ -127,8 +126,6 @@ class NoisePlan:
             Number of releases.
         sampling_rate : float, default=1.0
             Probability that a unit takes part in a round (Poisson sampling).
-        accounting : str, default="pld"
-            One of `privacy.ACCOUNTINGS`.
         visits : int, default=None
             The most rounds in which one unit takes part; None for all.
 
@@ -143,7 +140,7 @@ class NoisePlan:
             For a delta that is too small, or an epsilon that needs more noise than the samplers draw.
         """
         steps = n_rounds if visits is None else min(visits, n_rounds)
-        sigma = noise_multiplier(accounting, *without_slack(epsilon, delta), steps, sampling_rate)
+        sigma = calibrate_gaussian(*without_slack(epsilon, delta), steps, sampling_rate)
         return cls.repeated(sigma, epsilon, n_rounds, sampling_rate, steps)
 
     @classmethod

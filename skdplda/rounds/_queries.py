@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
 from skdplda._rows import chunks, rows_of
-from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, weighted_words
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_by_kernel, weighted_words
 from skdplda.rounds._held_out import documents_of, gains_of_unseen, own_parts
 
 __all__ = [
@@ -162,7 +162,7 @@ class WordTotals(Query):
         total = np.zeros(self.shape, np.int64)
         for numbers, X in e_step.documents.blocks():
             total[:, 0] += weighted_words(X, e_step.documents.weights(X, numbers, 2))
-        return bounded_elsewhere(total, 2, e_step.n_units)
+        return bounded_by_kernel(total, 2, e_step.n_units)
 
 
 class Votes(Query):

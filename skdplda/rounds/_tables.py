@@ -4,7 +4,7 @@ import numpy as np
 
 from skdplda._arithmetic import gamma_rows, mean, total
 from skdplda.rounds._bounds import NORM_BOUND, word_weights
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._checkpoint import checked_array
 from skdplda.rounds._loop import Tables
 from skdplda.rounds._prices import BOUND_IN_TOKENS, FORGET, model_noise
 
@@ -100,10 +100,10 @@ class SmoothedTables(Tables):
 
     def restore(self, arrays):
         """Restore the state."""
-        self.table = held(arrays, "table", self.table.shape, np.float32, np.float64, least=0)
-        self._sum = held(arrays, "sum", self._sum.shape, np.float64)
-        self._words = held(arrays, "words", self._words.shape, np.float64)
-        self._weight = float(held(arrays, "weight", (), np.float64, least=0))
+        self.table = checked_array(arrays, "table", self.table.shape, np.float32, np.float64, least=0)
+        self._sum = checked_array(arrays, "sum", self._sum.shape, np.float64)
+        self._words = checked_array(arrays, "words", self._words.shape, np.float64)
+        self._weight = float(checked_array(arrays, "weight", (), np.float64, least=0))
 
 
 class OneTable(Tables):
@@ -115,4 +115,4 @@ class OneTable(Tables):
 
     def restore(self, arrays):
         """Restore the state."""
-        self.table = held(arrays, "table", self.table.shape, np.float32, np.float64, least=0)
+        self.table = checked_array(arrays, "table", self.table.shape, np.float32, np.float64, least=0)
