@@ -180,8 +180,7 @@ def tables_of(text, benchmarks):
     figures = [f'"{figure}"' for figure in re.findall(r"figures/(\w+\.png)", text)]
     named = set(re.findall(r"benchmarks/(?:reproduce/)?(\w+\.py)", text))
     named |= {name for name, source in programs.items() if any(figure in source for figure in figures)}
-    programs = {name: TABLE.findall(source) for name, source in programs.items()}
-    stems = sorted({stem for name in named for stem in programs.get(name, ())})
+    stems = sorted({stem for name in named for stem in TABLE.findall(programs.get(name, ""))})
     return [stem for stem in stems if (benchmarks / "results" / f"{stem}.csv").is_file()]
 
 

@@ -114,7 +114,7 @@ INTERNALS = {
     "audit._bounds": "mu_lower_bound, one_run_p_value",
     "audit._checks": "accounted, contribution",
     "audit._designs": "design_of",
-    "audit._mechanisms": "MECHANISMS as MECHANISM_AUDITS",
+    "audit._mechanisms": "MECHANISMS as MECHANISM_AUDITS, audited_estimators, is_of_package",
     "audit._one_fit_bounds": "DEPENDENT, INDEPENDENT, largest_refuted, refutes, right_guesses",
     "audit._pairs": "Composition",
     "audit._released_checks": "drawn_reports, drawn_topics, replaced_token, report_law",
