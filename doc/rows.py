@@ -7,6 +7,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 ASKED = re.compile(r'\{(seconds|seeds|mean|min|max|table)\s(\w+)((?:\s+(?:[^\s{}"]|"[^"{}]*")+)*)\}')
@@ -119,17 +120,19 @@ def alternatives(parts):
 
 def told_once(results, what, stem, parts):
     """Return what is asked of rows that have one value of each key."""
-    rows, columns, form, wide = table(results / f"{stem}.csv"), [], ",.0f", None
+    rows, fits, columns, form, wide = table(results / f"{stem}.csv"), [], [], ",.0f", None
     for part in parts:
         key, equals, value = part.partition("=")
         if key == "across":
             wide = value
         elif equals:
-            rows = rows[rows[key].isin(value.split("|"))]
+            fits.append(rows[key].isin(value.split("|")))
         elif part.startswith(":"):
             form = part[1:]
         else:
             columns.append(part)
+    if fits:
+        rows = rows[np.logical_and.reduce(fits)]
     if not len(rows):
         raise ValueError(f"no row fits {stem} {shlex.join(parts)}")
     if what == "table" and columns:
@@ -180,8 +183,7 @@ def tables_of(text, benchmarks):
     figures = [f'"{figure}"' for figure in re.findall(r"figures/(\w+\.png)", text)]
     named = set(re.findall(r"benchmarks/(?:reproduce/)?(\w+\.py)", text))
     named |= {name for name, source in programs.items() if any(figure in source for figure in figures)}
-    programs = {name: TABLE.findall(source) for name, source in programs.items()}
-    stems = sorted({stem for name in named for stem in programs.get(name, ())})
+    stems = sorted({stem for name in named for stem in TABLE.findall(programs.get(name, ""))})
     return [stem for stem in stems if (benchmarks / "results" / f"{stem}.csv").is_file()]
 
 

@@ -63,7 +63,8 @@ INTERNALS = {
     "rounds._transcript": "Transcript",
     # Proofs of the ledger, of accounting, of selections and of noise: formulas against exact ones.
     "privacy._accounting": (
-        "* as accounting, _loss_distribution as loss_distribution, parts_of, renyi_accountant, rounded_up"
+        "* as accounting, _best_of_runs as best_of_runs, _loss_distribution as loss_distribution, parts_of,"
+        " renyi_accountant, rounded_up"
     ),
     "privacy._budget_charge": "* as budget_charge",
     "privacy._filter": "Rule, _equal_precision as equal_precision, choose_filter",
@@ -113,7 +114,7 @@ INTERNALS = {
     "audit._bounds": "mu_lower_bound, one_run_p_value",
     "audit._checks": "accounted, contribution",
     "audit._designs": "design_of",
-    "audit._mechanisms": "MECHANISMS as MECHANISM_AUDITS",
+    "audit._mechanisms": "MECHANISMS as MECHANISM_AUDITS, audited_estimators, is_of_package",
     "audit._one_fit_bounds": "DEPENDENT, INDEPENDENT, largest_refuted, refutes, right_guesses",
     "audit._pairs": "Composition",
     "audit._released_checks": "drawn_reports, drawn_topics, replaced_token, report_law",

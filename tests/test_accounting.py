@@ -10,7 +10,8 @@ import pytest
 from dp_accounting import ComposedDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, LaplaceDpEvent, RepeatAndSelectDpEvent, ZCDpEvent
 from dp_accounting.rdp import RdpAccountant
-from internals import Rule, parts_of, renyi_accountant
+from dp_accounting.rdp.rdp_privacy_accountant import _compute_rdp_repeat_and_select
+from internals import Rule, best_of_runs, parts_of, renyi_accountant
 from internals import loss_distribution as _loss_distribution
 from scipy.stats import binom
 
@@ -39,6 +40,7 @@ ENDLESS = {
 }
 CHILD = """
 import os, resource, sys, tempfile
+import dp_accounting.pld, dp_accounting.rdp  # once, not in each fork
 import numpy as np
 from skdplda import PrivacyGuarantee, ReleasedTopicModel, load_released
 from skdplda.privacy import compose_events, delta_of, epsilon_of, gaussian_event, pure_event, selection_event
@@ -100,11 +102,22 @@ def test_many_sampled_kinds_cost_no_less_than_each_of_them():
     rng = np.random.default_rng(0)
     kinds = [(rng.uniform(0.01, 0.1), rng.uniform(1.0, 3.0), int(rng.integers(1, 9))) for _ in range(2 * MOST_KINDS)]
     event = compose_events([gaussian_event(sigma, count, rate) for rate, sigma, count in kinds])
-    accountant = RdpAccountant(orders=[*range(2, 65)])
+    accountant = RdpAccountant(orders=[*range(2, 17)])
     for rate, sigma, count in kinds:
         accountant.compose(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), count))
-    least = accountant.get_epsilon(1e-6)
+    least, order = accountant.get_epsilon_and_optimal_order(1e-6)
+    assert order < 16  # larger ones give no less
     assert least <= epsilon_of(event, 1e-6) <= 1.5 * least
+
+
+@pytest.mark.parametrize("shape", [0.0, 0.5, 1.0, 7.0, math.inf])
+def test_the_best_of_runs_has_the_bits_of_dp_accounting(shape):
+    rng = np.random.default_rng(0)
+    for orders in (np.arange(2.0, 65.0), 1 + np.exp(np.linspace(-4, 14, 90))):
+        for rho, mean in zip(10 ** rng.uniform(-8, 2, 8), 1 + 10 ** rng.uniform(-3, 4, 8), strict=True):
+            for divergences in (rho * orders, np.where(orders < 9, rho * orders, math.inf)):
+                theirs = _compute_rdp_repeat_and_select(orders, divergences, mean, shape)
+                np.testing.assert_array_equal(best_of_runs(orders, divergences, mean, shape), theirs)
 
 
 def test_more_searches_than_can_be_accounted_for_are_refused():

@@ -191,6 +191,7 @@ def sound():
         "members": np.arange(N) % 2 == 0,
         "randomizer": LocalRandomizer(),
         "reference": matrix(),
+        "released": np.arange(V) < 9,
         "selected": np.arange(V) < 9,
         "shadows": train_shadow_models(PrivateCGSLDA(K, max_iter=1), matrix(), n_models=4, random_state=0),
         "start": np.arange(N + 1),
