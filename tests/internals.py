@@ -63,8 +63,7 @@ INTERNALS = {
     "rounds._transcript": "Transcript",
     # Proofs of the ledger, of accounting, of selections and of noise: formulas against exact ones.
     "privacy._accounting": (
-        "* as accounting, _best_of_runs as best_of_runs, _loss_distribution as loss_distribution, parts_of,"
-        " renyi_accountant, rounded_up"
+        "* as accounting, _loss_distribution as loss_distribution, parts_of, renyi_accountant, rounded_up"
     ),
     "privacy._budget_charge": "* as budget_charge",
     "privacy._filter": "Rule, _equal_precision as equal_precision, choose_filter",

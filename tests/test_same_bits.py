@@ -110,7 +110,6 @@ EXCEPTIONS = {
     "priors/_seeding.py": "linear_sum_assignment only adds, subtracts and compares",
     "privacy/_accounting.py:_Parts.n_convolved": FLAGS,
     "privacy/_accounting.py:_Parts.searches": FLAGS,
-    "privacy/_accounting.py:_best_of_runs": ROUNDED,
     "privacy/_accounting.py:_few": FLAGS,
     "privacy/_accounting.py:_loss_distribution": ROUNDED,
     "privacy/_accounting.py:_sampled_step": ROUNDED,

@@ -611,18 +611,14 @@ def renyi_accountant(parts):
 
     Sampled releases have exact formulas at integer orders; the others are accounted at any.
     """
-    from dp_accounting import SelfComposedDpEvent
+    from dp_accounting import PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.rdp import RdpAccountant
 
     orders = WHOLE_ORDERS if parts.has_sampled else (1 + exp(np.linspace(-4, 14, 361)))
     accountant = RdpAccountant(orders=orders)
     for event, count in _renyi_events(parts):
-        name = type(event).__name__
-        if name == "PoissonSampledDpEvent":
+        if isinstance(event, PoissonSampledDpEvent):
             accountant._rdp += count * _sampled_step(event.sampling_probability, event.event.noise_multiplier)
-        elif name == "RepeatAndSelectDpEvent":
-            run = RdpAccountant(orders=orders).compose(event.event)
-            accountant._rdp = count * _best_of_runs(run._orders, run._rdp, event.mean, event.shape) + accountant._rdp
         else:
             accountant.compose(SelfComposedDpEvent(event, count))
     # It is below the truth, or below zero, for steps whose divergence is near its rounding error.
@@ -639,36 +635,7 @@ def _sampled_step(rate, sigma):
 
     accountant = RdpAccountant(orders=WHOLE_ORDERS)
     accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)))
-    return accountant.rdp
-
-
-def _best_of_runs(orders, divergences, mean, shape):
-    """Return the divergences of the best of a random number of runs: Papernot and Steinke 2022, Theorems 2 and 6.
-
-    The same bits as of dp-accounting, in time that grows with the orders, where there it grows with their square.
-    Orders ascend, and are above 1.
-    """
-    if math.isinf(shape):
-        # Of dp-accounting's compute_delta, all that does not depend on epsilon: the bound by the divergence at order 1,
-        # and two logarithms; its bound is not used at orders near 1.
-        least = np.array([-math.inf if found <= 0 else 0.5 * math.log1p(-math.exp(-found)) for found in divergences])
-        rests = np.array([math.log1p(-1 / order) for order in orders])
-        logs = np.array([math.log(order) for order in orders])
-        used = orders > 1.01
-        found = np.empty_like(divergences)
-        for i, order in enumerate(orders):
-            bounds = (orders - 1) * (divergences - math.log1p(1 / (order - 1)) + rests) - logs
-            log_delta = np.where(used, np.minimum(least, bounds), least).min()
-            found[i] = divergences[i] + mean * min(math.exp(log_delta), 1.0) + math.log(mean) / (order - 1)
-        return found
-    from dp_accounting.rdp.rdp_privacy_accountant import _gamma_truncated_negative_binomial
-
-    gamma = _gamma_truncated_negative_binomial(shape, mean)
-    rest = (1 + shape) * np.min((1 - 1 / orders) * divergences - math.log(gamma) / orders)
-    found = divergences + math.log(mean) / (orders - 1) + rest
-    for i in range(len(found) - 1)[::-1]:  # what holds at a larger order holds at a smaller one
-        found[i] = min(found[i], found[i + 1])
-    return found
+    return accountant._rdp
 
 
 def _rounding(parts):
