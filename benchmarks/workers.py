@@ -89,8 +89,9 @@ class Tree:
     topics: int = 200
     words: int = 10_000
     tokens: float = 1e11
-    sweeps: int = 10
-    speed: float = 1e7  # tokens a second a core
+    mean_length: int = 100
+    sweeps: int = 8  # updates of a document
+    speed: float = 1.2e6  # tokens a second and core in one of these
     cores: int = 8
     network: float = NETWORK
 
@@ -351,7 +352,7 @@ def predict(s):
         "sweep_seconds": sweep,
         "round_seconds": busy,
         "gigabytes_a_round": s.workers * 12 * cells / 1e9,
-        "gigabytes_of_a_worker": s.tokens / s.workers * 6 / 1e9 + 18 * cells / 1e9,
+        "gigabytes_of_a_worker": (s.tokens / s.workers * (8 + 4 * s.topics / s.mean_length) + 20 * cells) / 1e9,
     }
 
 
