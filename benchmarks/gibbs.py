@@ -98,6 +98,7 @@ class Path:
     topics: int
     path: str
     repeats: int = 3
+    alpha: float = ALPHA
 
 
 def cells():
@@ -350,7 +351,8 @@ def least_time(s):
     """Return the least of some times, in milliseconds of the processor."""
     X, _ = load(s.corpus)
     kind, rounds = (VIPSLDA, 4) if s.what == "VIPSLDA" else (PrivateCGSLDA, 6)
-    model = kind(s.topics, epsilon=np.inf, max_iter=rounds, n_jobs=1, random_state=0)
+    options = {"epsilon": np.inf, "max_iter": rounds, "doc_topic_prior": s.alpha}
+    model = kind(s.topics, n_jobs=1, random_state=0, **options)
     if s.what in ("transform", "score"):
         model.fit(X)
     call = getattr(model, s.what if s.what in ("transform", "score") else "fit")

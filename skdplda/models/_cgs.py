@@ -256,9 +256,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         return self._which_inferred()
 
     def _released_priors(self):
-        names = super()._released_priors()
         depends = self._votes_without_noise() and self.topic_word_prior is None
-        return (*names, "topic_word_prior_ with short texts") if depends else names
+        return GibbsPrice.exact_priors if depends else super()._released_priors()
 
     def _lists_topics(self, plan, data):
         """Whether words list their topics, in place of a number for each topic."""

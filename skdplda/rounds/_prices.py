@@ -50,6 +50,7 @@ class RoundsPrice:
     plain: bool = True  # whether the fit has the default form in all else, so that releases may divide the budget
 
     exact_rounds: ClassVar[int]
+    exact_priors: ClassVar[tuple[str, ...]] = ("doc_topic_prior_",)  # of default fits without noise
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -90,8 +91,8 @@ class RoundsPrice:
         """
         drawn = "; ".join((*self.hidden, *hidden))
         if priors is None:
-            whole = self.divided or (math.isinf(self.epsilon) and self.sampling_rate == 1)
-            priors = ("doc_topic_prior_",) if whole else ()
+            exact = math.isinf(self.epsilon) and self.sampling_rate == 1
+            priors = self.exact_priors if exact else ("doc_topic_prior_",) if self.divided else ()
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden=drawn, priors=priors, **stated)
         return seeded_guarantee(guarantee, random_state)
 
@@ -122,6 +123,7 @@ class GibbsPrice(RoundsPrice):
     """The price of `PrivateCGSLDA`."""
 
     exact_rounds = 100  # of one sweep, not tuned
+    exact_priors = ("doc_topic_prior_", "topic_word_prior_ with short texts")
 
     @property
     def hidden(self) -> tuple[str, ...]:
