@@ -764,16 +764,14 @@ def short_cells():
 def of_tomotopy(corpus, n_topics):
     """Fit another library's model by its own defaults, and return the values of a row."""
     import tomotopy
+    from gibbs import of_all_words
 
     model = tomotopy.LDAModel(k=n_topics, seed=1)
     for row in corpus.train.tocsr():
         model.add_doc([str(word) for word in np.repeat(row.indices, row.data)])
     seconds = timed(model.train, 200, workers=1)[1]
     used = np.array([int(word) for word in model.used_vocabs])
-    found = np.array([model.get_topic_word_dist(k) for k in range(n_topics)])
-    topics = np.repeat(found.min(axis=1, keepdims=True), len(corpus.words), axis=1)  # of words in no training document
-    topics[:, used] = found
-    topics /= topics.sum(axis=1, keepdims=True)
+    topics = of_all_words([model.get_topic_word_dist(k) for k in range(n_topics)], used, len(corpus.words))
     values = {"perplexity": perplexity(corpus.test, topics, doc_topic_prior=np.array(model.alpha))}
     return {"cpu s": seconds} | values | {"unigram": unigram_perplexity(corpus.train, corpus.test)}
 

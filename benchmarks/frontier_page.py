@@ -435,11 +435,9 @@ def short_exact_table(table):
     columns = {"frequencies": table.groupby(keys)["unigram"].mean()}
     for model in reversed(MAIN):
         found = table[table["model"] == model].groupby([*keys, "help"])["perplexity"].mean().unstack("help")
-        other = {"VIPSLDA": {'VIPSLDA, "infer"': "infer"}}.get(
-            model, {f"{model}, vote": "vote", "tomotopy": "tomotopy"}
-        )
-        names = {model: "none", f"{model}, fixed": "fixed prior", **other}
-        columns |= {name: found[help_] for name, help_ in names.items()}
+        names = {"none": model, "fixed prior": f"{model}, fixed", "infer": f'{model}, "infer"'}
+        names |= {"vote": f"{model}, vote", "tomotopy": "tomotopy"}
+        columns |= {name: found[help_] for help_, name in names.items() if help_ in found}
     return pd.DataFrame(columns).round(0).astype(int).reset_index()
 
 

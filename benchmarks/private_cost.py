@@ -127,10 +127,15 @@ def measure_times(s):
     return times.assign(**ratios).median().round(3).to_dict()
 
 
+def default_seconds(s, given, **options):
+    """Return the time of one fit of which nothing else is set; `given` goes to `fit`."""
+    model = MODELS[s.model](s.topics, epsilon=s.epsilon, delta=s.delta, n_jobs=s.threads, **options)
+    return timed(model.fit, counts_of(s.corpus), **given)[1]
+
+
 def measure_defaults(s):
     """Return the least time of some fits, of the processor."""
-    model = MODELS[s.model](s.topics, epsilon=s.epsilon, delta=s.delta, n_jobs=s.threads)
-    return {"seconds": min(timed(model.fit, counts_of(s.corpus))[1] for _ in range(s.repeats))}
+    return {"seconds": min(default_seconds(s, {}) for _ in range(s.repeats))}
 
 
 def one_kept(s, kept, path):
@@ -138,8 +143,7 @@ def one_kept(s, kept, path):
     sizes, options = [0], {}
     if kept == "checkpoint":
         options = {"checkpoint": path, "callback": lambda _: sizes.append(path.stat().st_size)}
-    model = MODELS[s.model](s.topics, epsilon=s.epsilon, delta=s.delta, n_jobs=s.threads, **options)
-    spent = timed(model.fit, counts_of(s.corpus), **({"transcript": path} if kept == "transcript" else {}))[1]
+    spent = default_seconds(s, {"transcript": path} if kept == "transcript" else {}, **options)
     sizes += [path.stat().st_size] if path.exists() else []
     path.unlink(missing_ok=True)
     return spent, max(sizes) / 1e6

@@ -383,7 +383,7 @@ def test_no_mechanism_goes_without_an_audit(name, parameter, option):
     assert option in audited, f"{name}({parameter}={option!r}) has no audit: add a row to skdplda/audit/_mechanisms.py"
 
 
-def test_every_law_of_reports_and_every_rule_of_the_variational_estimator_has_a_row():
+def test_every_law_of_reports_and_both_methods_of_the_variational_estimator_have_a_row():
     """These choices stand in another object, or are said not to affect privacy: audits look at them all the same."""
     laws = {
         (p["input"], p["randomizer"].mechanism, p["randomizer"].max_words_per_document is None)

@@ -64,8 +64,8 @@ cdef blocks_of(X, const int64_t[::1] start, int size):
     """Return the entries of each block of documents, word by word: indptr (int64), documents and counts (uint16).
 
     Beside these, (n, 2), int64, is where the list of each document of the block begins and ends, and where those of all
-    of them do; lists of all documents begin at `start`. Documents of a word ascend in the length of their lists, so that loops over lists end where the processor
-    expects. A count that is too large has several entries.
+    of them do; lists of all documents begin at `start`. Documents of a word ascend in the length of their lists, so
+    that loops over lists end where the processor expects. A count that is too large has several entries.
     """
     cdef const int64_t[::1] indptr = X.indptr.astype(np.int64, copy=False)
     cdef const int32_t[::1] indices = X.indices.astype(np.int32, copy=False), counts = X.data

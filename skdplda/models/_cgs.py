@@ -81,8 +81,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         and with samples and other mechanisms 0.1, in proportion to the topics' released masses. Without noise it is
         larger while topics are found, by the length of documents if there are more than 100. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
-        Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one. Affects
-        privacy: no.
+        Dirichlet prior of topics, called beta in [1]_. None: 0.01, or inferred without noise as `doc_topic_prior` is.
+        "infer": without noise, the most likely one. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
         Public knowledge of words and topics, for the default form with noise; other private forms refuse it. Affects
         privacy: no, if it does not depend on the private texts.
